@@ -12,8 +12,9 @@ import pytest
 
 from exploration.scenarios import assert_found, assert_holds, counterexample, failed_assertion
 from priocast.core.guarantees import INTEGRITY, LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER, VIEW_SYNCHRONY
-from priocast.core.protocol import Consume, PacketId, Protocol, Turn
+from priocast.core.protocol import Consume, PacketId, Turn
 from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder import cuts as reorder
 from priocast.protocols.reorder.acknowledgments import Acknowledgment, highest
 from priocast.protocols.reorder.cuts import CutAcknowledgment, CutDecision, Reorder
@@ -269,7 +270,7 @@ def the_end_places_what_is_open(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_under_way_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reorder, "unordered", Protocol.unordered)
+    patch.setattr(Reorder, "unordered", OrderingProtocol.unordered)
 
 
 TWO, THREE = {"processes": 2}, {"processes": 3}

@@ -9,11 +9,12 @@ import pytest
 from exploration.scenarios import assert_holds, counterexample, explored, scenario
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Protocol, Turn
+from priocast.core.protocol import Turn
 from priocast.exploration.explorer import ExplorationProgress, explore
 from priocast.exploration.state_graph import StateGraph
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.sequencer.ub import SequencerUb
 
@@ -130,7 +131,7 @@ def _fails_on_an_urgent_message(patch: pytest.MonkeyPatch) -> None:
 def _positions_are_lost_with_the_view(patch: pytest.MonkeyPatch) -> None:
     """Packets that give positions are not kept for the flush."""
     patch.setattr(Ordered, "TO_ALL", False)
-    patch.setattr(Protocol, "send_all", Protocol.send_each)
+    patch.setattr(OrderingProtocol, "send_all", OrderingProtocol.send_each)
 
 
 class Case(NamedTuple):

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol_interface import Protocol
 from priocast.core.view import View
 from priocast.exploration.state_copy import copy_state
 from priocast.exploration.state_digest import StateDigester

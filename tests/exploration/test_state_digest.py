@@ -9,7 +9,8 @@ import pytest
 import priocast
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
-from priocast.core.protocol import OrderingOptions, Protocol, Received, Turn
+from priocast.core.protocol import OrderingOptions, Received, Turn
+from priocast.core.protocol_interface import Protocol
 from priocast.core.starvation import Strict
 from priocast.core.view import View
 from priocast.exploration.state_digest import NOT_STATE, UNORDERED, StateDigester

@@ -11,14 +11,14 @@ from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.stamp import Stamp
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, _BodyInFlight
+from priocast.links.fifo_link import FifoLink, _BodyInFlight
+from priocast.links.frame import Frame
 from priocast.protocols.adaptive.adaptive import Adaptive
 from priocast.protocols.adaptive.slots import DEFAULT_ID
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.flow.packets import Consumed, Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.reorder.cuts import Reorder

@@ -3,10 +3,11 @@
 import pytest
 
 from priocast.core.protocol import OrderingOptions
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import FifoLink
+from priocast.links.frame import Frame, LinkOptions
+from priocast.simulation.choice import Choice
 from priocast.simulation.faults import Crash, FaultOptions, NetworkCut, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
-from priocast.simulation.scenario_generator import Choice
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
@@ -245,3 +246,8 @@ def test_links_of_a_congested_path_are_not_given_up() -> None:
 def test_a_decision_is_installed_by_a_voter_that_had_accepted_another_proposal() -> None:
     """A founder that had accepted an earlier proposal ignored the view that a quorum decided, for ever."""
     assert not run_seed(1959, Choice("adaptive")).violations
+
+
+def test_the_view_that_is_being_agreed_on_keeps_its_quorum() -> None:
+    """A member crashed after its promise; the next view, without an evicted one, had no quorum then."""
+    assert not run_seed(1904, Choice("adaptive")).violations

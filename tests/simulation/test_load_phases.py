@@ -5,18 +5,25 @@ from itertools import pairwise
 import pytest
 
 from priocast.core.errors import InvalidOption
-from priocast.simulation.load_phases import LoadPhase, broadcast_times_us, phases_of, rate_at
+from priocast.simulation.load_phases import (
+    LoadPhase,
+    broadcast_times_us,
+    phases_by_turns,
+    phases_of,
+    rate_at,
+)
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.seeded_random import SeededRandom
+from priocast.simulation.workload import planned_broadcasts
 from priocast.trace.schema import BROADCAST, DELIVERED
 from simulation.scenarios import group, run_without_violation
 
 SECOND = 1_000_000
 DYNAMIC = (
-    LoadPhase(0, 0, SECOND // 10),
+    LoadPhase(0, 0, 10),
     LoadPhase(0, 2 * SECOND, 0),
-    LoadPhase(0, 3 * SECOND, SECOND // 20),
-    LoadPhase(1, 0, 3 * SECOND),
+    LoadPhase(0, 3 * SECOND, 20),
+    LoadPhase(1, 0, 1 / 3),
 )
 
 
@@ -49,11 +56,28 @@ def test_the_true_rate_is_known_at_any_time() -> None:
 
 
 def test_constant_rates() -> None:
-    assert phases_of((20, 0, 0.5), 7) == (
-        LoadPhase(0, 7, 50_000),
-        LoadPhase(1, 7, 0),
-        LoadPhase(2, 7, 2 * SECOND),
-    )
+    assert phases_of((20, 0, 0.5), 7) == (LoadPhase(0, 7, 20), LoadPhase(1, 7, 0), LoadPhase(2, 7, 0.5))
+
+
+def test_rates_change_by_turns() -> None:
+    phases = phases_by_turns((10, 30), (400, 20), SECOND, count=3)
+    assert [rate_at(phases, 0, number * SECOND) for number in range(5)] == [40, 2, 40, 40, 40]
+    assert [rate_at(phases, 1, number * SECOND) for number in range(5)] == [6, 120, 6, 6, 6]
+
+
+def test_random_times_follow_the_phases_too() -> None:
+    load = {"phases": phases_by_turns((100, 100), (400, 20), 500_000, count=2)}
+    scenario = group((200, 200), rate_per_second=100, load=load)
+    for member, fast in (("a", 0), ("b", 1)):
+        planned = planned_broadcasts(scenario, member)
+        by_phase = [sum(each.time // 500_000_000 == phase for each in planned) for phase in (0, 1)]
+        assert by_phase[fast] > 5 * by_phase[1 - fast]
+
+
+def test_a_pause_needs_an_end_of_the_load() -> None:
+    """A number of messages would never be reached by a member that pauses for ever."""
+    with pytest.raises(InvalidOption, match="until_us"):
+        group((10, 10), load={"phases": phases_of((5, 0), 0)})
 
 
 def test_a_simulated_group_broadcasts_as_its_phases_say() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Leave
+from priocast.core.protocol import OrderingOptions
+from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Leave, Stall
 from priocast.simulation.simulator import SimulatedRun
 from simulation.scenarios import delivered_by, group, run_without_violation, views_of
 
@@ -58,6 +59,27 @@ def test_last_member_with_the_state_does_not_crash() -> None:
     )
     run = run_with(3, *crashes, policy="partitionable", state=True)
     assert len(delivered_by(run, "c#1")) > 0
+
+
+@pytest.mark.parametrize("packets", [1, 2])
+def test_member_that_promised_does_not_crash_when_the_view_that_follows_needs_it(packets: int) -> None:
+    """The slow c is evicted by b, which needs a in the next view, of two, from the promise of a on."""
+    faults = FaultOptions(
+        stalls=(Stall(member="c", from_us=100_000, for_us=500_000),),
+        crashes=(Crash(member="a", at_us=300_000, change_packets=packets, back_after_us=100_000),),
+        healed_at_us=700_000,
+    )
+    run = run_without_violation(
+        group(
+            (0, 20, 20),
+            rate_per_second=30,
+            order="causal-history",
+            ordering=OrderingOptions(window=2),
+            faults=faults,
+            membership={"slow_ms": 200, "state": True},
+        )
+    )
+    assert run.counters.occurred["eviction"] and "crash" not in run.counters.occurred
 
 
 @pytest.mark.parametrize("back_after_us", [None, 200_000])

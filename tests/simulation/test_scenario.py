@@ -8,6 +8,7 @@ from priocast.core.starvation import Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
 from priocast.protocols.adaptive.policies import POLICIES
 from priocast.protocols.sequencer.ub import SequencerUb
+from priocast.simulation.choice import Choice
 from priocast.simulation.fault_generator import NOT_DRAWN
 from priocast.simulation.faults import (
     LOSS_PERCENT_MAX,
@@ -21,9 +22,8 @@ from priocast.simulation.faults import (
     Stall,
 )
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.seeded_random import SeededRandom
-from priocast.simulation.workload import planned_broadcasts
 from simulation.scenarios import group
 
 
@@ -74,7 +74,7 @@ def test_choosing_an_order_changes_nothing_else() -> None:
         ]
         faults = msgspec.structs.replace(scenario.faults, order_changes=tuple(changes))
         ordering = msgspec.structs.replace(scenario.ordering, starvation=Strict(), adaptation="equal")
-        workload = msgspec.structs.replace(scenario.workload, phase_us=0, rate_percents=())
+        workload = msgspec.structs.replace(scenario.workload, phases=())
         return msgspec.structs.replace(
             scenario, order="", faults=faults, ordering=ordering, workload=workload
         )
@@ -104,17 +104,8 @@ def test_rates_change_and_policies_differ_in_runs_of_the_adaptive_order() -> Non
     assert policies == {
         name for name, policy in POLICIES.items() if policy.__module__.startswith("priocast.")
     }
-    assert {bool(scenario.workload.phase_us) for scenario in scenarios} == {True, False}
+    assert {bool(scenario.workload.phases) for scenario in scenarios} == {True, False}
     assert {change.order for each in scenarios for change in each.faults.order_changes} > {"adaptive"}
-
-
-def test_phases_change_the_rate() -> None:
-    load = {"phase_us": 500_000, "rate_percents": (400, 20)}
-    scenario = group((200, 200), rate_per_second=100, load=load)
-    for member, fast in (("a", 0), ("b", 1)):
-        planned = planned_broadcasts(scenario, member)
-        by_phase = [sum(each.time // 500_000_000 == phase for each in planned) for phase in (0, 1)]
-        assert by_phase[fast] > 5 * by_phase[1 - fast]
 
 
 def test_options_of_reordering_are_generated_in_some_runs() -> None:

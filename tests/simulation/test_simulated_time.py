@@ -3,12 +3,13 @@
 from itertools import pairwise
 
 import msgspec
+import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import FaultOptions, NetworkCut, Pause
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions
-from priocast.simulation.simulator import SimulatedRun
+from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 from simulation.scenarios import MILLISECOND, group, mean, run_without_violation, waits_ms
 
@@ -97,3 +98,14 @@ def test_consumer_is_busy_for_each_message() -> None:
     of_b = times(run, DELIVERED, "b")
     assert [later - at for at, later in pairwise(of_b)] == [2 * MILLISECOND] * 19
     assert set(waits_ms(run)) == {0, 1}
+
+
+@pytest.mark.parametrize(("size", "makes_progress"), [(2, True), (8, False), (16, True)])
+def test_a_run_may_have_as_many_events_as_it_has_pairs_of_members(
+    size: int, makes_progress: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of 8 has 1,820 events and one of 16 has 6,006: 64 members had too many for a fixed limit."""
+    monkeypatch.setattr("priocast.simulation.simulator._EVENTS_MAX", 1_700)
+    violations = run_scenario(group((1,) * size)).violations
+    assert (not violations) == makes_progress
+    assert all("the run makes no progress" in violation.summary for violation in violations)

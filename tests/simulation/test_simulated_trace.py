@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.choice import Choice
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
 from priocast.trace.recorded_run import open_run

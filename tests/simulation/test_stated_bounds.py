@@ -11,8 +11,9 @@ from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.protocols import PROTOCOLS, check_order
+from priocast.simulation.choice import Choice
 from priocast.simulation.scenario import NetworkOptions
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import BROADCAST, DELIVERED
 from simulation.scenarios import group, run_without_violation

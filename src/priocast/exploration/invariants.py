@@ -12,7 +12,7 @@ no message may be behind one that is locked by a message less urgent than itself
 from collections.abc import Callable
 
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
-from priocast.core.protocol import Protocol
+from priocast.core.protocol_interface import Protocol
 from priocast.exploration.violation import PropertyViolation
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.level_queues import CutInsertion, LevelQueue, LevelQueues

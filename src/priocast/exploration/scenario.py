@@ -7,7 +7,8 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import BACKGROUND, NAMED_LEVELS, ROUTINE, URGENT, parse_priority
-from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol_interface import Protocol
 from priocast.protocols import find_protocol
 
 PROCESSES_MAX = 8

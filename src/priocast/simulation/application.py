@@ -13,11 +13,11 @@ from hashlib import blake2b
 
 import msgspec
 
+from priocast.core.events import ServiceDelivery
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
 from priocast.member import Member
-from priocast.membership.stream import Head, StateRestore
-from priocast.services.accept_queues import QueuedUnit
+from priocast.membership.stream_items import Head, StateRestore
 from priocast.simulation.counters import Counters
 from priocast.simulation.service_workload import ServicePlan
 from priocast.simulation.workload import PlannedBroadcast, name_in
@@ -137,7 +137,7 @@ class SimulatedApplication:
         member, count = self._member, 0
         self._offer_snapshot()
         while (head := self._next(now)) is not None and now >= self._free_at and not self.stalled:
-            if isinstance(head, QueuedUnit):
+            if isinstance(head, ServiceDelivery):
                 self._take_service(now)
             elif isinstance(head, OrderedBatch):
                 self._consume_message(head, now)
@@ -150,7 +150,7 @@ class SimulatedApplication:
         self._head_waits = head is not None and not self.stalled
         return count
 
-    def _next(self, now: int) -> Head | QueuedUnit | None:
+    def _next(self, now: int) -> Head | ServiceDelivery | None:
         """What the application consumes next."""
         head = self._member.head(now)
         return self._member.service_head(head) or head

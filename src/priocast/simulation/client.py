@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.simulation.counters import Counters

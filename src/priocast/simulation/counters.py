@@ -46,6 +46,9 @@ FAULT_KINDS = (
     "client retry",
 )
 
+#: The faults of runs that send with qualities of service; nothing else is injected there.
+SERVICE_FAULT_KINDS = ("omission", "crash", "inaccessibility")
+
 #: How one view follows another, and what comes with it.
 TRANSITION_KINDS = (
     "founding",

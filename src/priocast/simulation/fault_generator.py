@@ -17,6 +17,7 @@ from priocast.simulation.faults import (
     MICROSECOND,
     Crash,
     CutKind,
+    FaultKind,
     FaultOptions,
     Leave,
     NetworkCut,
@@ -31,19 +32,26 @@ _LAYERED_PERCENT = 20
 _SAME_ORDER_PERCENT = 40
 #: Protocols that no seed draws, so that the runs of all seeds stay what they are: `--order` chooses them.
 NOT_DRAWN = ("adaptive", "all-ack")
+#: The kinds of fault that are no incidents at one time.
+_WITHOUT_INCIDENTS: tuple[FaultKind, ...] = ("none", "network")
 
 
 def generate_faults(
-    random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions, started_us: int
+    random: SeededRandom,
+    names: tuple[str, ...],
+    membership: MembershipOptions,
+    started_us: int,
+    only: FaultKind | None = None,
 ) -> FaultOptions:
-    """Generate the faults between the processes of these names."""
-    generated = _FaultGenerator(random, names, membership)
+    """Generate the faults between the processes of these names; with `only`, faults of this kind."""
+    generated = _FaultGenerator(random, names, membership, only)
     failure_us = generated.failure_us
     phase_us = started_us + failure_us * random.randint(1, 8)
-    if not random.chance(_CALM_PERCENT):
+    is_calm = random.chance(_CALM_PERCENT)
+    if not is_calm if only is None else only not in _WITHOUT_INCIDENTS:
         for _ in range(random.choice((1, 1, 2, 2, 3, 4))):
             generated.add_one(random.randint(failure_us // 4, phase_us))
-    return FaultOptions(
+    faults = FaultOptions(
         loss_percent=random.log_uniform(1, LOSS_PERCENT_MAX) if random.chance(40) else 0,
         duplication_percent=random.log_uniform(1, 30) if random.chance(30) else 0,
         reordering_percent=random.log_uniform(1, 50) if random.chance(30) else 0,
@@ -57,6 +65,15 @@ def generate_faults(
         reconnects=random.chance(30),
         healed_at_us=max(generated.healed_at_us, phase_us),
     )
+    return faults if only is None else _with_network_of(random, faults, only)
+
+
+def _with_network_of(random: SeededRandom, faults: FaultOptions, only: FaultKind) -> FaultOptions:
+    """The faults with a network that loses frames if that is the kind of fault, and otherwise none."""
+    if only == "network":
+        loss = faults.loss_percent or random.log_uniform(1, LOSS_PERCENT_MAX)
+        return msgspec.structs.replace(faults, loss_percent=loss)
+    return msgspec.structs.replace(faults, loss_percent=0, duplication_percent=0, reordering_percent=0)
 
 
 def generate_order(random: SeededRandom, membership: MembershipOptions) -> str:
@@ -85,9 +102,16 @@ def generate_new_orders(
 class _FaultGenerator:
     """The faults that were generated so far."""
 
-    def __init__(self, random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions) -> None:
+    def __init__(
+        self,
+        random: SeededRandom,
+        names: tuple[str, ...],
+        membership: MembershipOptions,
+        only: FaultKind | None,
+    ) -> None:
         self._random = random
         self._names = names
+        self._only = only
         self.failure_us = membership.failure_ns // MICROSECOND
         self._slow_us = membership.slow_ns // MICROSECOND
         self._state = membership.state
@@ -101,17 +125,18 @@ class _FaultGenerator:
 
     def add_one(self, at_us: int) -> None:
         """Generate one more fault that begins at this time."""
-        kinds: list[tuple[Callable[[int], None], int]] = [
-            (self._add_crash, 20),
-            (self._add_crash_of_donor, 10 if self._state else 0),
-            (self._add_crash_in_change, 16),
-            (self._add_cut, 30),
-            (self._add_pause, 14),
-            (self._add_stall, 8),
-            (self._add_leave, 8),
-            (self._add_order_change, 8),
+        kinds: list[tuple[FaultKind, Callable[[int], None], int]] = [
+            ("crash", self._add_crash, 20),
+            ("crash", self._add_crash_of_donor, 10 if self._state else 0),
+            ("crash", self._add_crash_in_change, 16),
+            ("cut", self._add_cut, 30),
+            ("pause", self._add_pause, 14),
+            ("stall", self._add_stall, 8),
+            ("leave", self._add_leave, 8),
+            ("order-change", self._add_order_change, 8),
         ]
-        (add,) = self._random.choices([add for add, _ in kinds], [weight for _, weight in kinds])
+        wanted = [each for each in kinds if self._only in (None, each[0])]
+        (add,) = self._random.choices([add for _, add, _ in wanted], [weight for *_, weight in wanted])
         add(at_us)
 
     def _some_member(self) -> str:
@@ -145,8 +170,9 @@ class _FaultGenerator:
 
     def _add_crash_in_change(self, at_us: int) -> None:
         """Something causes a view change, and a process crashes during it."""
-        add = self._random.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
-        add(at_us)
+        causes = (self._add_crash, self._add_crash, self._add_cut, self._add_leave)
+        cause = self._random.choice(causes) if self._only is None else self._add_crash
+        cause(at_us)
         member = COORDINATOR if self._random.chance(30) else ""
         self._add_armed_crash(member, at_us, self._random.log_uniform(1, 4 * len(self._names)))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from priocast.core.view import View
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.packets import (

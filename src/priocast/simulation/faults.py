@@ -15,6 +15,8 @@ LOSS_PERCENT_MAX = 30
 COORDINATOR = "coordinator"
 
 CutKind = Literal["halves", "isolated", "one-way", "bridge", "ring"]
+#: The kinds of fault of which a run can have one alone; `network` are loss, duplication and reordering.
+FaultKind = Literal["none", "network", "crash", "cut", "pause", "stall", "leave", "order-change"]
 NetworkFaultKind = Literal["inconsistency", "corruption", "omissions", "half duplex", "disorder", "delay"]
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.services.frames import SERVICE_CHANNEL, read_service_frame
 from priocast.services.packets import ServiceData, ServicePacket
 from priocast.simulation.counters import Counters

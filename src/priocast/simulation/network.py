@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND

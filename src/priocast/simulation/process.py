@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.simulation.application import SimulatedApplication
 from priocast.simulation.counters import Counters

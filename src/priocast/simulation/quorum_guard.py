@@ -2,8 +2,12 @@
 
 A primary group continues as long as a quorum of its last view is alive; a new incarnation of a process is
 another process. If more processes crash, the group correctly stops for ever and nothing is left to check. So
-a crash that would leave no quorum does not happen. In a partitionable group any remaining member continues;
-only the last one that is in a view does not crash, because too few processes may be left to found the group.
+a crash that would leave no quorum does not happen. The last view may be one that is being agreed on: a member
+that has promised to follow a round is in the view that follows, even if it crashes before it is asked again,
+and members that leave or are evicted with this view can no longer make up for it.
+
+In a partitionable group any remaining member continues; only the last one that is in a view does not crash,
+because too few processes may be left to found the group.
 """
 
 from collections.abc import Iterable
@@ -30,17 +34,20 @@ class QuorumGuard:
         """Whether a primary group can continue without this member.
 
         The other members that stay need a quorum of the newest view that one of them is in, and of each view
-        that may be the next one.
+        that may be the next one: it was proposed, or one of the others has asked for votes on it.
         """
-        left = [member for member in members if member is not victim and stays(member)]
+        others = [member for member in members if member is not victim]
+        left = [member for member in others if stays(member)]
         alive = {member.me for member in left}
         views = [member.view for member in left if member.view is not None]
         newest = max((view.number for view in views), default=0)
-        needed = [view for view in views if view.number == newest]
-        needed += [view for view in self._proposed if view.number > newest]
+        needed = [view.members for view in views if view.number == newest]
+        needed += [view.members for view in self._proposed if view.number > newest]
         if not needed:
             return victim.view is None
-        return all(is_quorum(view.members, alive) for view in needed)
+        rounds = [member.membership.proposer.round for member in others]
+        needed += [round_.members for round_ in rounds if round_ is not None and round_.proposal is None]
+        return all(is_quorum(each, alive) for each in needed)
 
 
 def stays(member: Member) -> bool:

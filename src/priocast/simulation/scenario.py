@@ -14,7 +14,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.priority import ROUTINE
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.load_phases import LoadPhase
@@ -28,16 +28,14 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the applications do; the tuples have one entry per member.
 
     A member starts at `start_us`. From then on, but not before `broadcast_from_us`, it broadcasts `burst`
-    messages at once, at times that are on average `burst / rate_per_second` apart. With `phase_us`, a member
-    sends at each of the `rate_percents` of its rate for that long, in turn, and the next member begins with
-    the next of them. `priorities` are pairs
-    of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe delivery, and
-    `addressed_percent` are addressed to some members only. Consuming a message takes `consume_us`. A state
-    has `state_bytes` of padding.
+    messages at once, at times that are on average `burst / rate_per_second` apart, until it has broadcast
+    its `messages`. With `phases`, the rates are those. With `until_us`, members broadcast one message at a
+    time, at nearly regular intervals by the `phases`, until then, and `messages` has no effect.
 
-    With `phases`, members broadcast one message at a time as these say, until `until_us`, and `messages` and
-    `rate_per_second` have no effect. With a `quality`, all messages are sent with that quality of service
-    instead of being ordered.
+    `priorities` are pairs of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe
+    delivery, and `addressed_percent` are addressed to some members only. Consuming a message takes
+    `consume_us`. A state has `state_bytes` of padding. With a `quality`, all messages are sent with that
+    quality of service instead of being ordered.
 
     A client that is not a member sends `client_requests`, of each priority one after the other. It waits
     `client_patience_us` for each answer before it asks another member.
@@ -49,8 +47,6 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     start_us: tuple[int, ...]
     broadcast_from_us: int = 0
     burst: int = 1
-    phase_us: int = 0
-    rate_percents: tuple[int, ...] = ()
     priorities: tuple[tuple[int, int], ...] = ((ROUTINE, 1),)
     payload_bytes_min: int = 8
     payload_bytes_max: int = 64
@@ -153,6 +149,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         if len(sizes) != 1 or 0 in sizes:
             raise InvalidOption(
                 "messages, rate_per_second, consume_us and start_us must have one entry per member"
+            )
+        if not workload.until_us and not all(phase.rate_per_second for phase in workload.phases):
+            raise InvalidOption(
+                "a member that pauses in one of the phases broadcasts until until_us: name it"
             )
         regions, between = self.network.regions, self.network.region_latency_us
         if regions and (len(regions) not in sizes or not all(0 <= each < len(between) for each in regions)):

@@ -8,19 +8,18 @@ order of a seed's run and nothing else. The same holds for the options that only
 runs of the adaptive order do rates change: the load of all others stays as it was.
 """
 
-from typing import Literal
-
 import msgspec
 
-from priocast.core.errors import InvalidOption
 from priocast.core.priority import NAMED_LEVELS
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import find_protocol, takes_policy
+from priocast.simulation.choice import ALL_GENERATED, Choice, Delivery, Policy
 from priocast.simulation.fault_generator import generate_faults, generate_new_orders, generate_order
 from priocast.simulation.faults import MICROSECOND, FaultOptions
+from priocast.simulation.load_phases import phases_by_turns
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scenario, WorkloadOptions
 from priocast.simulation.seeded_random import SeededRandom
 from priocast.simulation.service_generator import generate_service_scenario
@@ -30,40 +29,9 @@ _SECOND_US = 1_000_000
 _DISTRIBUTED_PERCENT = 12
 _BOUNDED_PERCENT = 25
 _STEADY_PERCENT = 30
+#: How often a rate changes; the last one stays.
+_PHASES = 8
 ADAPTIVE = "adaptive"
-
-Policy = Literal["primary", "partitionable"]
-Delivery = Literal["agreed", "safe"]
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """Options that are fixed and not drawn from the seed; the other options of a run stay the same.
-
-    A protocol that does not support partitionable groups makes every group a primary one. With `qualities`,
-    the runs are those of `service_generator`: primary groups on a LAN that send with these qualities.
-    """
-
-    order: str | None = None
-    policy: Policy | None = None
-    delivery: Delivery | None = None
-    qualities: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.qualities and (self.policy or self.delivery):
-            raise InvalidOption(
-                "runs with a quality of service are those of primary groups with agreed delivery: omit the "
-                "policy and the delivery, or the quality"
-            )
-        if self.order is None or find_protocol(self.order).PARTITIONABLE:
-            return
-        if self.policy == "partitionable":
-            raise InvalidOption(
-                f"{self.order} does not support partitionable groups: omit the order or the policy"
-            )
-        msgspec.structs.force_setattr(self, "policy", "primary")
-
-
-ALL_GENERATED = Choice()
 
 
 def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
@@ -72,7 +40,8 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
         scenario = generate_service_scenario(seed, choice.qualities)
         return msgspec.structs.replace(scenario, order=choice.order or scenario.order)
     random = SeededRandom(seed)
-    size = random.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
+    drawn_size = random.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
+    size = choice.members or drawn_size
     membership = _generate_membership(random, size, choice)
     start_us = _generate_starts(random, size, membership.founders)
     failure_us = int(membership.failure_ms * 1_000)
@@ -81,13 +50,15 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     ordering = _generate_protocol_options(protocol_random, _generate_ordering(random))
     ordering = _generate_reordering(SeededRandom(f"re-ordering {seed}"), ordering)
     ordering = _generate_silence(SeededRandom(f"silence {seed}"), ordering)
-    faults = generate_faults(random, names, membership, max(start_us))
+    faults = generate_faults(random, names, membership, max(start_us), choice.fault)
     membership = _founded_once(membership, size, faults)
     generated_order = generate_order(protocol_random, membership)
     order = choice.order or generated_order
     if not takes_policy(find_protocol(order), ordering.starvation):
         ordering = msgspec.structs.replace(ordering, starvation=Strict())
     workload = _generate_workload(random, start_us, faults, membership)
+    if choice.load is not None:
+        workload = _with_load(workload, choice.load)
     if order == ADAPTIVE:
         adaptation_random = SeededRandom(f"adaptation {seed}")
         ordering = _generate_adaptation(adaptation_random, ordering)
@@ -153,11 +124,10 @@ def _generate_phases(
     """Rates that change a few times while the load lasts: what the adaptive order adapts to."""
     if random.chance(_STEADY_PERCENT):
         return workload
-    return msgspec.structs.replace(
-        workload,
-        phase_us=max(100_000, faults.healed_at_us) // random.randint(2, 6),
-        rate_percents=tuple(random.sample((400, 200, 100, 50, 20), random.randint(2, 4))),
-    )
+    phase_us = max(100_000, faults.healed_at_us) // random.randint(2, 6)
+    percents = random.sample((400, 200, 100, 50, 20), random.randint(2, 4))
+    phases = phases_by_turns(workload.rate_per_second, percents, phase_us, _PHASES)
+    return msgspec.structs.replace(workload, phases=phases)
 
 
 def _generate_starts(random: SeededRandom, size: int, founders: int) -> tuple[int, ...]:
@@ -231,6 +201,15 @@ def _generate_workload(
         state_bytes=random.log_uniform(1, 1_000_000 if random.chance(10) else 10_000),
         client_requests=random.randint(3, 20) if membership.primary and random.chance(20) else 0,
         client_patience_us=random.log_uniform(5_000, 300_000),
+    )
+
+
+def _with_load(workload: WorkloadOptions, percent: int) -> WorkloadOptions:
+    """This percent of the messages, at this percent of the rates: the load lasts as long as before."""
+    return msgspec.structs.replace(
+        workload,
+        messages=tuple(-(-count * percent // 100) for count in workload.messages),
+        rate_per_second=tuple(max(1, rate * percent // 100) for rate in workload.rate_per_second),
     )
 
 

@@ -4,12 +4,12 @@ from collections import deque
 from typing import NamedTuple
 
 from priocast.core.errors import GroupClosed, InvalidInput, NoQuorum
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.quality import Quality, parse_quality
 from priocast.core.view import View
 from priocast.member import Member
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.options import ServiceOptions
 from priocast.simulation.checkers.service_payloads import ServicePayloads
 from priocast.simulation.counters import Counters
@@ -125,7 +125,7 @@ class ServicePlan:
             self._future.popleft()
         return count
 
-    def on_taken(self, me: ProcessId, unit: QueuedUnit, now: int) -> None:
+    def on_taken(self, me: ProcessId, unit: ServiceDelivery, now: int) -> None:
         """The application has taken a unit."""
         self._payloads.on_taken(me, unit, now)
 

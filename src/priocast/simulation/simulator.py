@@ -14,7 +14,7 @@ import msgspec
 from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
 from priocast.core.violation import Violation
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
@@ -37,7 +37,10 @@ from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
 from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
 from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
+#: For groups of up to eight members. Larger ones exchange frames between more pairs of members: 64 that
+#: broadcast ten messages each in causal-history need more than two million events.
 _EVENTS_MAX = 2_000_000
+_PAIRS_MIN = 8 * 8
 _STAMP_COLUMN = MessageRow._fields.index("distribution")
 _REJOIN_AFTER_NS = MILLISECOND
 
@@ -161,6 +164,7 @@ class _Simulator:
         """Execute events until the run has been quiescent for a while, or the deadline has passed."""
         queue, violations = self._event_queue, self._observer.violations
         step_ns = self._scenario.membership.heartbeat_ns
+        events_max = _EVENTS_MAX * max(_PAIRS_MIN, len(self._hosts) ** 2) // _PAIRS_MIN
         check_at = self._healed_at
         while not violations and (action := queue.pop(self._deadline)) is not None:
             if queue.now >= check_at:
@@ -168,7 +172,7 @@ class _Simulator:
                 if self._is_over(queue.now):
                     return
             action()
-            assert queue.executed < _EVENTS_MAX, "the run makes no progress"
+            assert queue.executed < events_max, "the run makes no progress"
 
     def _is_over(self, now: int) -> bool:
         """Whether the run has been quiescent for two failure timeouts."""

@@ -4,17 +4,18 @@ The result of a seed is small enough to be sent between processes and kept for a
 see the rows of a run, run its seed again.
 """
 
+import signal
 import time
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
-from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
 import msgspec
 
 from priocast.core.violation import Violation
+from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
-from priocast.simulation.scenario_generator import ALL_GENERATED, Choice, generate_scenario
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 
 _CHUNK_SEEDS_MAX = 16
@@ -96,19 +97,23 @@ def _submit(
     pool: ProcessPoolExecutor, chunks: Sequence[Sequence[int]], choice: Choice
 ) -> list[Future[list[SeedResult]]]:
     """Start the workers, with Ctrl-C blocked: it reaches every process of a terminal, and is not for them."""
-    before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        return [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
     finally:
-        pthread_sigmask(SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:
     return [run_seed(seed, choice) for seed in seeds]
 
 
-def summarise(results: Iterable[SeedResult], seconds: float) -> SwarmSummary:
-    """Summarise the results of a swarm that took this many seconds."""
+def summarise(
+    results: Iterable[SeedResult], seconds: float, faults: Iterable[str] = FAULT_KINDS
+) -> SwarmSummary:
+    """Summarise the results of a swarm that took this many seconds, and how often these faults occurred."""
     by_seed = sorted(results, key=lambda result: result.seed)
     assert by_seed, "a swarm has at least one seed"
     counts = [result.counters for result in by_seed]
@@ -124,7 +129,7 @@ def summarise(results: Iterable[SeedResult], seconds: float) -> SwarmSummary:
         views=sum(count.views for count in counts),
         violations=tuple(violation for result in by_seed for violation in result.violations),
         failed_seeds=tuple(result.seed for result in by_seed if result.violations),
-        fault_percent=_percent(counts, FAULT_KINDS),
+        fault_percent=_percent(counts, faults),
         transition_percent=_percent(counts, TRANSITION_KINDS),
         slowest=tuple((result.seed, result.seconds) for result in slowest),
         slowest_to_rest=tuple(

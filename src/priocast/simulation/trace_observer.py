@@ -11,7 +11,7 @@ from priocast.core.view import View
 from priocast.core.violation import Violation
 from priocast.member import Member
 from priocast.membership.packets import Ordering
-from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Consumed
 from priocast.simulation.checkers.checker import Checker, view_key
 from priocast.simulation.checkers.rows import ViewKey, departure_event, state_event, view_event
 from priocast.trace.recorder import Recorder

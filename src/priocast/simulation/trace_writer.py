@@ -20,12 +20,13 @@ def write_run(
     """Write the manifest, and one segment for each incarnation; a run is named after its seed by default."""
     manifest = manifest_of(run)
     labelled = {**manifest.labels, **(labels or {})}
-    write_manifest(directory, replace(manifest, run=name or manifest.run, labels=labelled))
+    manifest = replace(manifest, run=name or manifest.run, labels=labelled)
+    write_manifest(directory, manifest)
     rows_of: dict[tuple[str, int], list[TraceRow]] = {}
     for row in run.rows:
         rows_of.setdefault((row.member, row.incarnation), []).append(row)
     for (member, incarnation), rows in sorted(rows_of.items()):
-        write_segment(directory, f"{member}-{incarnation}-000000", rows)
+        write_segment(directory, manifest.run, f"{member}-{incarnation}-000000", rows)
 
 
 def manifest_of(run: SimulatedRun) -> Manifest:

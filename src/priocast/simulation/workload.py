@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from priocast.core.message import TO_ALL, Scope
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.load_phases import broadcast_times_us
+from priocast.simulation.load_phases import broadcast_times_us, rate_at
 from priocast.simulation.scenario import Scenario, WorkloadOptions
 from priocast.simulation.seeded_random import SeededRandom
 
@@ -31,9 +31,9 @@ def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast
     """Everything that the application of one process broadcasts in this run, by time."""
     workload = scenario.workload
     index = scenario.members.index(member)
-    count, rate = workload.messages[index], workload.rate_per_second[index]
+    count = workload.messages[index]
     random = SeededRandom(f"workload {scenario.seed} {member}")
-    if workload.phases:
+    if workload.until_us:
         times = broadcast_times_us(workload.phases, index, workload.until_us, random)
         return [
             _planned(scenario, f"{member}.{number}", time * MICROSECOND, TO_ALL, random)
@@ -42,20 +42,17 @@ def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast
     found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
-        percent = _rate_percent(workload, index, time)
-        time += random.exponential(_SECOND * workload.burst * 100 // (rate * percent))
+        time += random.exponential(int(_SECOND * workload.burst / _rate(workload, index, time)))
         scope = _scope(scenario, member, random)
         for _ in range(min(workload.burst, count - len(found))):
             found.append(_planned(scenario, f"{member}.{len(found)}", time, scope, random))
     return found
 
 
-def _rate_percent(workload: WorkloadOptions, index: int, time: int) -> int:
-    """The rate of a member at this time, in percent of its mean rate."""
-    if not workload.phase_us:
-        return 100
-    phase = time // (workload.phase_us * MICROSECOND) + index
-    return workload.rate_percents[phase % len(workload.rate_percents)]
+def _rate(workload: WorkloadOptions, index: int, time: int) -> float:
+    """The rate of a member at this time, per second; before its first phase it is that of no phase."""
+    rate = rate_at(workload.phases, index, time // MICROSECOND)
+    return rate or workload.rate_per_second[index]
 
 
 def client_requests(scenario: Scenario) -> list[PlannedBroadcast]:

@@ -10,7 +10,8 @@ nothing is kept.
 from collections.abc import Callable, Iterable
 
 from priocast.core.guarantees import BOUNDED_MEMORY
-from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol_interface import Protocol
 from priocast.member import Member
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, ReportViolation

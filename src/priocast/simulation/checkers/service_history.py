@@ -14,7 +14,7 @@ from priocast.core.quality import Quality, QualityKind, parse_quality
 from priocast.core.service_promises import order_name
 from priocast.simulation.checkers.checker import Checker
 from priocast.simulation.checkers.rows import DepartureEvent, ViewEvent, ViewKey, name_of, process_of
-from priocast.trace.schema import DELIVERED, FINISHED, SENT, ServiceRow
+from priocast.trace.schema import DELIVERED, FINISHED, LATE, SENT, ServiceRow
 
 ServiceKey = tuple[str, str, int]
 """A message: the incarnation that sent it, the stream, and its number."""
@@ -133,6 +133,16 @@ class ServiceHistory(Checker):
                 if row.unit == 0:
                     found[service_key(row)].setdefault(process, row.time_ns)
         return found
+
+    @cached_property
+    def late(self) -> set[tuple[ServiceKey, str]]:
+        """The messages and the processes that said that they delivered them too late."""
+        return {
+            (service_key(row), process)
+            for process, rows in self.delivered.items()
+            for row in rows
+            if LATE in row.reasons
+        }
 
     def accessible(self, message: SentService) -> list[str]:
         """The correct recipients that could accept a message."""

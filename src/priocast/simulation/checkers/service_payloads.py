@@ -1,10 +1,11 @@
 """Px4 as far as only the simulator can see it: a unit that is delivered has the payload that was sent."""
 
+from priocast.core.events import ServiceDelivery
 from priocast.core.guarantees import NON_TRIVIALITY
 from priocast.core.identity import ProcessId
 from priocast.core.violation import Violation
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.packets import TransmissionId
+from priocast.services.units import message_of
 from priocast.simulation.checkers.checker import ReportViolation
 
 
@@ -19,10 +20,10 @@ class ServicePayloads:
         """An application sent a message."""
         self._sent[message] = units
 
-    def on_taken(self, me: ProcessId, unit: QueuedUnit, now: int) -> None:
+    def on_taken(self, me: ProcessId, unit: ServiceDelivery, now: int) -> None:
         """An application takes a unit."""
-        message = unit.data.id
-        if self._sent[message][unit.index] != unit.data.units[unit.index]:
+        message = message_of(unit)
+        if self._sent[message][unit.index] != unit.payload:
             self._report(
                 Violation(
                     guarantee=NON_TRIVIALITY,

@@ -94,7 +94,10 @@ class DeliveryOfSent(ServiceChecker):
 
 
 class Tightness(ServiceChecker):
-    """Px7: all recipients deliver at the same time, up to the precision of the clocks, after Δ + δ."""
+    """Px7: all recipients deliver at the same time, up to the precision of the clocks, after Δ + δ.
+
+    A recipient that was late, and said so, is not judged: that is a timing failure.
+    """
 
     GUARANTEE = TIGHTNESS
 
@@ -110,7 +113,11 @@ class Tightness(ServiceChecker):
 
     def finish(self, now: int) -> None:
         for message in self._messages():
-            times = self._history.times.get(message.key, {}).values()
+            times = [
+                at
+                for process, at in self._history.times.get(message.key, {}).items()
+                if (message.key, process) not in self._history.late
+            ]
             if not times:
                 continue
             spread, took = max(times) - min(times), max(times) - message.time_ns
