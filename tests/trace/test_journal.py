@@ -26,7 +26,7 @@ from pathlib import Path
 from priocast.core.identity import ProcessId
 from priocast.trace.schema import BROADCAST, VIEW, GroupEventRow, MessageRow
 from priocast.trace.writer import TraceWriter
-writer = TraceWriter(Path(sys.argv[1]), ProcessId("a"), journal=True)
+writer = TraceWriter(Path(sys.argv[1]), "r", ProcessId("a"), journal=True)
 for step in range(2500):
     if step == 7:
         evicted = (("b", "slow", ""),)
@@ -70,8 +70,9 @@ def contents(directory: Path) -> dict[Path, bytes]:
 def test_a_journal_keeps_the_rows_of_every_table(tmp_path: Path) -> None:
     view = GroupEventRow("a", 1, 1, "a#1", 1, 1, VIEW, members=("a#1",))
     sent = ServiceRow("a", 1, 1, "a#1", 2, 2, SENT, "a", 1, "tight", 1, recipients=("a#1", "b#1"))
-    with journal_of(tmp_path, (row(0), view, sent)).open("rb") as file:
-        assert list(read_rows(file)) == [row(0), view, sent]
+    path = journal_of(tmp_path, (row(0), view, sent))
+    with path.open("rb") as file:
+        assert list(read_rows(file, str(path))) == [row(0), view, sent]
     found = find_rows(tmp_path)
     assert found.journalled_messages == (row(0),)
     assert found.group_events == (view,)
@@ -94,7 +95,7 @@ def test_every_row_of_a_killed_process_is_read(tmp_path: Path) -> None:
 
 
 def test_a_normal_stop_leaves_no_journal(tmp_path: Path) -> None:
-    writer = TraceWriter(tmp_path, ProcessId("a"), journal=True)
+    writer = TraceWriter(tmp_path, "r", ProcessId("a"), journal=True)
     writer.emit(row(0))
     writer.close()
     assert list((tmp_path / JOURNALS).iterdir()) == []
@@ -103,7 +104,7 @@ def test_a_normal_stop_leaves_no_journal(tmp_path: Path) -> None:
 
 def test_an_incarnation_that_is_over_keeps_no_file_open(tmp_path: Path) -> None:
     """A member that is evicted again and again must not run out of descriptors."""
-    writer = TraceWriter(tmp_path, ProcessId("a", 1), journal=True)
+    writer = TraceWriter(tmp_path, "r", ProcessId("a", 1), journal=True)
     writer.emit(row(0))
     [journal] = (tmp_path / JOURNALS).iterdir()
     writer.finish()
@@ -114,7 +115,7 @@ def test_an_incarnation_that_is_over_keeps_no_file_open(tmp_path: Path) -> None:
 
 
 def test_what_a_segment_has_is_not_taken_from_the_journal(tmp_path: Path) -> None:
-    write_segment(tmp_path, "a-1-000000", map(row, range(60)))
+    write_segment(tmp_path, "r", "a-1-000000", map(row, range(60)))
     journal_of(tmp_path, map(row, range(100)))
     found = find_rows(tmp_path)
     assert [path.name for path in found.message_segments] == ["a-1-000000.parquet"]
@@ -124,7 +125,7 @@ def test_what_a_segment_has_is_not_taken_from_the_journal(tmp_path: Path) -> Non
 def test_a_process_whose_name_ends_like_an_incarnation_is_another_process(tmp_path: Path) -> None:
     # Found by reading: the segments of the fifth incarnation of a-1 were taken for those of a-1, the first
     # incarnation of a.
-    write_segment(tmp_path, "a-1-5-000000", [row(0)._replace(member="a-1", incarnation=5)])
+    write_segment(tmp_path, "r", "a-1-5-000000", [row(0)._replace(member="a-1", incarnation=5)])
     journal_of(tmp_path, [row(0)])
     assert [each.member for each in find_rows(tmp_path).journalled_messages] == ["a"]
 
@@ -142,7 +143,7 @@ def test_a_damaged_journal_takes_nothing_from_the_segments(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Found by flipping bits: the first rows of the journal replaced all segments, and 100 rows became 42.
-    write_segment(tmp_path, "a-1-000000", map(row, range(60)))
+    write_segment(tmp_path, "r", "a-1-000000", map(row, range(60)))
     path = journal_of(tmp_path, map(row, range(100)))
     whole = path.read_bytes()
     for at, end in ((len(whole) // 3, 60), (3 * len(whole) // 4, 75)):
@@ -160,7 +161,7 @@ def test_flipped_bits_of_a_journal_are_noticed(tmp_path: Path) -> None:
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
         with path.open("rb") as file, pytest.raises(UnreadableTrace, match="is damaged at byte"):
-            list(read_rows(file))
+            list(read_rows(file, str(path)))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_a_row_with_checksums_that_is_none(body: bytes, tmp_path: Path) -> None:
     entry = header + crc32(header).to_bytes(4) + body + crc32(body).to_bytes(4)
     path.write_bytes(path.read_bytes() + entry)
     with path.open("rb") as file, pytest.raises(UnreadableTrace, match="has no row at byte"):
-        list(read_rows(file))
+        list(read_rows(file, str(path)))
 
 
 def test_a_length_that_no_file_has_reserves_no_memory(tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_a_length_that_no_file_has_reserves_no_memory(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + header + crc32(header).to_bytes(4) + b"short")
     tracemalloc.start()
     with path.open("rb") as file:
-        assert list(read_rows(file)) == [row(0)]
+        assert list(read_rows(file, str(path))) == [row(0)]
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
 
@@ -194,5 +195,5 @@ def test_rows_after_a_gap_are_not_used(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_an_empty_journal_has_no_rows(tmp_path: Path) -> None:
     journal_of(tmp_path, [row(0)]).write_bytes(b"")
-    write_segment(tmp_path, "a-1-000000", [row(0)])
+    write_segment(tmp_path, "r", "a-1-000000", [row(0)])
     assert steps(tmp_path) == [0]

@@ -2,22 +2,23 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, reference_to
 from priocast.core.protocol import Packet
-from priocast.core.quality import atomic
+from priocast.core.quality import atomic, delta
 from priocast.core.stamp import DistributionId, Stamp
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import ServiceData, ServiceStream, TransmissionId
+from priocast.services.units import deliveries_of
 from priocast.trace.recorder import Recorder, view_order
 from priocast.trace.schema import GroupEventRow, MessageRow, ServiceRow, TraceRow
 
@@ -273,7 +274,7 @@ def test_the_rows_of_a_message_with_a_quality() -> None:
     message = TransmissionId(A, ServiceStream.ATOMIC, 4)
     data = ServiceData(message, 1, atomic(acknowledged=True), (A, B), 9, (b"xx", b"yyy"))
     recorder.service_sent(data, now=5)
-    recorder.service_delivered(QueuedUnit(data, 1), now=6)
+    recorder.service_delivered(deliveries_of(data)[1], now=6)
     recorder.service_finished(
         SendReceipt(message=message, accepted=False, answered=("a",), rejected={"b": "no room"}, rounds=2),
         now=7,
@@ -287,6 +288,15 @@ def test_the_rows_of_a_message_with_a_quality() -> None:
     assert finished == ServiceRow(
         *here, 2, 7, "finished", *name, answered=("a",), rejected=("b",), reasons=("no room",), rounds=2
     )
+
+
+def test_a_late_delivery_is_recorded_as_late() -> None:
+    recorder, rows = _recorder()
+    data = ServiceData(TransmissionId(A, ServiceStream.DISSEMINATED, 1), 1, delta(5), (A, B), 9, (b"x",))
+    (unit,) = deliveries_of(data)
+    recorder.service_delivered(unit, now=6)
+    recorder.service_delivered(msgspec.structs.replace(unit, late_ms=2.5), now=7)
+    assert [row.reasons for row in rows] == [(), ("late",)]
 
 
 def test_a_delivery_has_the_stamp_of_its_first_message() -> None:

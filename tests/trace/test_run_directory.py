@@ -9,14 +9,11 @@ import pytest
 from pyarrow import parquet
 
 from priocast.core.errors import ForeignTrace, UnreadableTrace
+from priocast.trace.columns import GROUP_EVENTS, MESSAGES, SERVICES, table_schema
 from priocast.trace.run_directory import (
-    GROUP_EVENTS,
     MANIFEST,
-    MESSAGES,
-    SERVICES,
     find_runs,
     find_segments,
-    message_schema,
     read_group_events,
     read_manifest,
     read_segment,
@@ -99,13 +96,18 @@ def run(tmp_path: Path) -> Path:
     """A complete run."""
     directory = tmp_path / "run"
     write_manifest(directory, MANIFEST_OF_RUN)
-    write_segment(directory, "a-1-000000", [ROW, VIEW_ROW, FINISHED_ROW])
+    write_segment(directory, "r", "a-1-000000", [ROW, VIEW_ROW, FINISHED_ROW])
     return directory
 
 
 def _overwrite_manifest(run: Path, **changes: object) -> None:
     raw = {**msgspec.to_builtins(MANIFEST_OF_RUN), **changes}
     (run / MANIFEST).write_text(json.dumps(raw))
+
+
+def _rows(segment: Path) -> list[MessageRow]:
+    table = read_segment(segment, list(MessageRow._fields))
+    return [MessageRow(**row) for row in table.to_pylist()]
 
 
 def _frozen(value: object) -> object:
@@ -116,18 +118,19 @@ def test_a_run_is_read_as_it_was_written(run: Path) -> None:
     assert read_manifest(run) == MANIFEST_OF_RUN
     segments = find_segments(run)
     (segment,) = segments.messages
-    assert [MessageRow(**row) for row in parquet.ParquetFile(segment).read().to_pylist()] == [ROW]
+    assert _rows(segment) == [ROW]
     assert read_group_events(segments.group_events) == [VIEW_ROW]
     (service,) = pyarrow.concat_tables(map(read_segment, segments.services)).to_pylist()
-    assert {name: _frozen(value) for name, value in service.items()} == FINISHED_ROW._asdict()
+    of_segment = {"run": "r", "clock_offset_ns": None, "schema_version": SCHEMA_VERSION}
+    assert {name: _frozen(value) for name, value in service.items()} == FINISHED_ROW._asdict() | of_segment
     assert find_runs(run) == [run]
 
 
 def test_large_incarnations_and_positions_fit(tmp_path: Path) -> None:
     large = ROW._replace(incarnation=2**60, sender_incarnation=2**60, position=2**60, time_ns=2**62)
-    write_segment(tmp_path, "large", [large])
+    write_segment(tmp_path, "r", "large", [large])
     (segment,) = find_segments(tmp_path).messages
-    assert MessageRow(**parquet.ParquetFile(segment).read().to_pylist()[0]) == large
+    assert _rows(segment) == [large]
 
 
 def test_the_segments_contain_the_version_of_their_schema(run: Path) -> None:
@@ -218,7 +221,7 @@ class TestSegments:
     def test_no_flipped_bit_reads_as_other_rows(self, run: Path) -> None:
         # Found by flipping bits: without checksums, a third of them in the pages read as other rows.
         rows = [ROW._replace(step=step, first=step, bytes=step * step) for step in range(50)]
-        write_segment(run, "a-1-000000", rows)
+        write_segment(run, "r", "a-1-000000", rows)
         (path,) = find_segments(run).messages
         whole, undamaged = path.read_bytes(), read_segment(path)
         noticed = 0
@@ -253,7 +256,7 @@ class TestSegments:
             find_segments(run)
 
     def test_parquet_of_other_types_is_foreign(self, run: Path) -> None:
-        schema = message_schema()
+        schema = table_schema(MessageRow)
         other = schema.set(schema.get_field_index("step"), pyarrow.field("step", pyarrow.string()))
         parquet.write_table(other.empty_table(), run / MESSAGES / "b.parquet")
         with pytest.raises(ForeignTrace):

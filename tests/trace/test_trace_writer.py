@@ -1,5 +1,6 @@
 """The writer: rows reach the disk in order and completely, and errors of the disk are reported."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from pyarrow import parquet
 
 from priocast.core.identity import ProcessId
 from priocast.trace import writer
-from priocast.trace.run_directory import GROUP_EVENTS, MESSAGES, find_segments, read_group_events
+from priocast.trace.columns import GROUP_EVENTS, MESSAGES
+from priocast.trace.run_directory import find_segments, read_group_events
 from priocast.trace.schema import SENT, STATE, GroupEventRow, MessageRow, ServiceRow
 from priocast.trace.writer import TraceWriter
 
@@ -30,7 +32,7 @@ def _steps(directory: Path) -> list[list[int]]:
 
 
 def test_rows_are_on_disk_in_order_when_the_writer_is_closed(tmp_path: Path) -> None:
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     for step in range(5):
         trace.emit(_row(step))
     trace.close()
@@ -39,7 +41,7 @@ def test_rows_are_on_disk_in_order_when_the_writer_is_closed(tmp_path: Path) -> 
 
 
 def test_group_events_are_written_to_their_own_table(tmp_path: Path) -> None:
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     state = GroupEventRow("a", 7, 1, "a#7", 1, 0, STATE, position=3, state_bytes=100)
     for row in (_row(0), state, _row(2)):
         trace.emit(row)
@@ -50,7 +52,7 @@ def test_group_events_are_written_to_their_own_table(tmp_path: Path) -> None:
 
 
 def test_services_are_written_to_their_own_table(tmp_path: Path) -> None:
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     sent = ServiceRow("a", 7, 1, "a#7", 1, 0, SENT, "a", 7, "atomic", 1, units=1, quality="atomic")
     for row in (_row(0), sent, _row(2)):
         trace.emit(row)
@@ -60,10 +62,22 @@ def test_services_are_written_to_their_own_table(tmp_path: Path) -> None:
     assert parquet.read_table(path).column("step").to_pylist() == [1]
 
 
+def test_every_row_has_its_run_and_can_be_placed_in_time(tmp_path: Path) -> None:
+    trace = TraceWriter(tmp_path, "tuesday", ME)
+    started = time.time_ns()
+    trace.emit(_row(0, time.monotonic_ns()))
+    trace.emit(GroupEventRow("a", 7, 1, "a#7", 1, time.monotonic_ns(), STATE))
+    trace.close()
+    for (segment,) in find_segments(tmp_path)[:2]:
+        [row] = parquet.read_table(segment).to_pylist()
+        assert row["run"] == "tuesday"
+        assert started - SECOND < row["time_ns"] + row["clock_offset_ns"] < time.time_ns() + SECOND
+
+
 def test_many_rows_make_several_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 2)
     monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 2)
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     for step in range(11):
         trace.emit(_row(step))
     trace.close()
@@ -71,7 +85,7 @@ def test_many_rows_make_several_segments(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_long_time_makes_several_segments(tmp_path: Path) -> None:
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     for step, seconds in enumerate((0, 1, 2, 3, 4, 5)):
         trace.emit(_row(step, seconds * SECOND))
     trace.close()
@@ -84,7 +98,7 @@ def test_members_that_start_together_do_not_write_together(
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
     lengths: dict[str, list[int]] = {}
     for name in "abcd":
-        trace = TraceWriter(tmp_path / name, ProcessId(name))
+        trace = TraceWriter(tmp_path / name, "r", ProcessId(name))
         for step in range(60):
             trace.emit(_row(step, step * SECOND // 10))
         trace.close()
@@ -94,7 +108,7 @@ def test_members_that_start_together_do_not_write_together(
 
 
 def test_nothing_emitted_writes_nothing(tmp_path: Path) -> None:
-    TraceWriter(tmp_path, ME).close()
+    TraceWriter(tmp_path, "r", ME).close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -103,7 +117,7 @@ def test_an_error_of_the_disk_is_raised_when_the_writer_is_closed(
 ) -> None:
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
     (tmp_path / MESSAGES).write_text("a file in place of the directory of segments")
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     for step in range(3 * writer._CHUNKS_WAITING_MAX):
         trace.emit(_row(step))
     with pytest.raises(FileExistsError):
@@ -114,7 +128,7 @@ def test_any_other_error_is_raised_too(tmp_path: Path, monkeypatch: pytest.Monke
     # Found by reading: only OSError was kept. Any other error ended the thread silently, the rows were lost,
     # and once enough of them waited, the driver waited for the dead thread for ever.
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     for step in range(3 * writer._CHUNKS_WAITING_MAX):
         trace.emit(_row(step)._replace(level=2**40))
     with pytest.raises(ValueError, match="too large"):
@@ -130,7 +144,7 @@ def test_the_first_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: 
         raise next(failures)
 
     monkeypatch.setattr(writer, "write_table", fail)
-    trace = TraceWriter(tmp_path, ME)
+    trace = TraceWriter(tmp_path, "r", ME)
     trace.emit(_row(0))
     trace.emit(_row(1))
     with pytest.raises(OSError, match="first"):

@@ -12,7 +12,6 @@ row that does not have its checksum was damaged later; what follows it cannot be
 """
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +60,8 @@ class Journal:
 
     def _open(self) -> int:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import fcntl
+
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._size = os.fstat(self._file).st_size
@@ -68,7 +69,11 @@ class Journal:
 
 
 def is_in_use(file: BinaryIO) -> bool:
-    """Whether a running process writes to the journal."""
+    """Whether a running process writes to the journal; where there are no file locks, there is no writer."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -76,27 +81,28 @@ def is_in_use(file: BinaryIO) -> bool:
     return False
 
 
-def read_rows(file: BinaryIO) -> Iterator[TraceRow]:
+def read_rows(file: BinaryIO, name: str) -> Iterator[TraceRow]:
     """The rows up to the end; raises UnreadableTrace at the first one that is damaged, or no row at all.
 
     Checksums find damage, not intent: a length is compared with the file before so much memory is reserved.
     """
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
         start = file.tell() - _HEADER_BYTES
         described, checksum = header[:-_CHECKSUM_BYTES], header[-_CHECKSUM_BYTES:]
         length, table = int.from_bytes(described[:_LENGTH_BYTES]), described[_LENGTH_BYTES:]
         if _checksum(described) != checksum or table not in _DECODERS:
-            raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
+            raise UnreadableTrace(f"{name} is damaged at byte {start}")
         if file.tell() + length + _CHECKSUM_BYTES > size:
             return
         body, checksum = file.read(length), file.read(_CHECKSUM_BYTES)
         if _checksum(body) != checksum:
-            raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
+            raise UnreadableTrace(f"{name} is damaged at byte {start}")
         try:
             row = _DECODERS[table].decode(body)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise UnreadableTrace(f"{file.name} has no row at byte {start}: {error}") from error
+            raise UnreadableTrace(f"{name} has no row at byte {start}: {error}") from error
         yield row
 
 

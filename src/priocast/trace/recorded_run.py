@@ -10,12 +10,12 @@ import msgspec
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import HIGHEST
+from priocast.trace.columns import to_table
 from priocast.trace.run_directory import (
     by_process,
     find_runs,
     read_manifest,
     read_segment,
-    to_table,
 )
 from priocast.trace.schema import (
     RECEIVED,
@@ -95,7 +95,8 @@ def open_run(path: Path) -> RecordedRun:
     (directory,) = directories
     manifest = read_manifest(directory)
     rows = find_rows(directory)
-    tables = [to_table(MessageRow, rows.journalled_messages), *map(read_segment, rows.message_segments)]
+    journalled = to_table(MessageRow, rows.journalled_messages, manifest.run)
+    tables = [journalled, *map(read_segment, rows.message_segments)]
     return RecordedRun(manifest, pyarrow.concat_tables(tables).unify_dictionaries(), rows.group_events)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.protocol import Packet
@@ -18,13 +19,14 @@ from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import ServiceData, TransmissionId
+from priocast.services.units import message_of
 from priocast.trace.schema import (
     BROADCAST,
     DELIVERED,
     FINISHED,
+    LATE,
     NO_POSITION,
     RECEIVED,
     SENT,
@@ -136,13 +138,15 @@ class Recorder:
 
     def service_sent(self, data: ServiceData, now: int) -> None:
         """The application sent a message with a quality of service."""
-        self._emit_service(now, SENT, data.id, **_data_columns(data), units=len(data.units))
+        columns, size = _message_columns(data), sum(map(len, data.units))
+        self._emit_service(now, SENT, data.id, **columns, bytes=size, units=len(data.units))
 
-    def service_delivered(self, unit: QueuedUnit, now: int) -> None:
+    def service_delivered(self, unit: ServiceDelivery, now: int) -> None:
         """The application consumed a unit of a message that has a quality of service."""
-        data, index = unit.data, unit.index
-        columns = _data_columns(data) | {"bytes": len(data.units[index])}
-        self._emit_service(now, DELIVERED, data.id, **columns, unit=index)
+        columns = _message_columns(unit) | {"reasons": (LATE,) if unit.late_ms else ()}
+        self._emit_service(
+            now, DELIVERED, message_of(unit), **columns, bytes=len(unit.payload), unit=unit.index
+        )
 
     def service_finished(self, receipt: SendReceipt, now: int) -> None:
         """The transmission of an own message has ended."""
@@ -235,12 +239,11 @@ def _reason_columns(reason: ViewReason) -> dict[str, Any]:
     }
 
 
-def _data_columns(data: ServiceData) -> dict[str, Any]:
+def _message_columns(message: ServiceData | ServiceDelivery) -> dict[str, Any]:
     return {
-        "bytes": sum(map(len, data.units)),
-        "quality": str(data.quality),
-        "priority": data.priority,
-        "recipients": tuple(map(str, data.recipients)),
+        "quality": str(message.quality),
+        "priority": message.priority,
+        "recipients": tuple(map(str, message.recipients)),
     }
 
 

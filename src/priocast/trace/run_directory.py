@@ -7,33 +7,22 @@ without them, a third of all flipped bits read as other rows.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from priocast.core.errors import ForeignTrace, UnreadableTrace
-from priocast.core.view_reason import Eviction
-from priocast.trace.schema import (
-    FORMAT,
-    SCHEMA_VERSION,
-    GroupEventRow,
-    Manifest,
-    MessageRow,
-    ServiceRow,
-    TraceRow,
-)
+from priocast.trace.columns import TABLE_NAMES, table_schema, to_table
+from priocast.trace.remote_directory import RemoteDirectory, RunLocation
+from priocast.trace.schema import FORMAT, SCHEMA_VERSION, GroupEventRow, Manifest, TraceRow
 
 if TYPE_CHECKING:
     import pyarrow
 
 MANIFEST = "manifest.json"
-MESSAGES = "messages"
-GROUP_EVENTS = "group_events"
-SERVICES = "services"
 JOURNALS = "journals"
 
 
@@ -45,138 +34,10 @@ class RunSegments(NamedTuple):
     services: tuple[Path, ...]
 
 
-@cache
-def message_schema() -> "pyarrow.Schema":
-    """The Parquet schema of the table `messages`."""
-    import pyarrow as pa
-
-    dictionary = pa.dictionary(pa.int32(), pa.string())
-    return _schema(
-        MessageRow._fields,
-        member=dictionary,
-        incarnation=pa.int64(),
-        view=pa.int64(),
-        coordinator=dictionary,
-        step=pa.int64(),
-        time_ns=pa.int64(),
-        event=dictionary,
-        packet=dictionary,
-        peer=dictionary,
-        sender=dictionary,
-        sender_incarnation=pa.int64(),
-        level=pa.int32(),
-        first=pa.int64(),
-        count=pa.int32(),
-        priorities=pa.binary(),
-        safe=pa.bool_(),
-        to=dictionary,
-        client=dictionary,
-        request=pa.int64(),
-        position=pa.int64(),
-        bytes=pa.int64(),
-        backlog=pa.int64(),
-        distribution=dictionary,
-        stamp_number=pa.int64(),
-    )
-
-
-@cache
-def group_event_schema() -> "pyarrow.Schema":
-    """The Parquet schema of the table `group_events`."""
-    import pyarrow as pa
-
-    names = pa.list_(pa.string())
-    return _schema(
-        GroupEventRow._fields,
-        member=pa.string(),
-        incarnation=pa.int64(),
-        view=pa.int64(),
-        coordinator=pa.string(),
-        step=pa.int64(),
-        time_ns=pa.int64(),
-        event=pa.string(),
-        position=pa.int64(),
-        members=names,
-        orderer=pa.string(),
-        order=pa.string(),
-        starvation=pa.string(),
-        priorities_act=pa.string(),
-        sends_by_priority=pa.bool_(),
-        founded=pa.bool_(),
-        joined=names,
-        left=names,
-        failed=names,
-        evicted=pa.list_(pa.struct([(name, pa.string()) for name in Eviction.__struct_fields__])),
-        merged=names,
-        order_change=pa.string(),
-        voluntary=pa.bool_(),
-        state_bytes=pa.int64(),
-    )
-
-
-@cache
-def service_schema() -> "pyarrow.Schema":
-    """The Parquet schema of the table `services`."""
-    import pyarrow as pa
-
-    dictionary, names = pa.dictionary(pa.int32(), pa.string()), pa.list_(pa.string())
-    return _schema(
-        ServiceRow._fields,
-        member=dictionary,
-        incarnation=pa.int64(),
-        view=pa.int64(),
-        coordinator=dictionary,
-        step=pa.int64(),
-        time_ns=pa.int64(),
-        event=dictionary,
-        sender=dictionary,
-        sender_incarnation=pa.int64(),
-        stream=dictionary,
-        number=pa.int64(),
-        unit=pa.int32(),
-        units=pa.int32(),
-        bytes=pa.int64(),
-        quality=dictionary,
-        priority=pa.int32(),
-        recipients=names,
-        accepted=pa.bool_(),
-        answered=names,
-        rejected=names,
-        reasons=names,
-        missing=names,
-        rounds=pa.int64(),
-    )
-
-
-TABLES: "dict[type[TraceRow], tuple[str, Callable[[], pyarrow.Schema]]]" = {
-    MessageRow: (MESSAGES, message_schema),
-    GroupEventRow: (GROUP_EVENTS, group_event_schema),
-    ServiceRow: (SERVICES, service_schema),
-}
-"""The name and the schema of the table that each type of row belongs to."""
-
-
-def _schema(fields: tuple[str, ...], **types: "pyarrow.DataType") -> "pyarrow.Schema":
-    import pyarrow as pa
-
-    assert tuple(types) == fields, "the columns are the fields of the row"
-    return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})
-
-
-def to_table(kind: type[TraceRow], rows: Sequence[TraceRow]) -> "pyarrow.Table":
-    """Rows of one type as an Arrow table."""
-    import pyarrow as pa
-
-    schema = TABLES[kind][1]()
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
-
-
-def write_segment(directory: Path, name: str, rows: Iterable[TraceRow]) -> None:
-    """Write rows as one complete segment of each table that they belong to."""
+def write_segment(directory: Path, run: str, name: str, rows: Iterable[TraceRow]) -> None:
+    """Write rows of a run as one complete segment of each table that they belong to."""
     for kind, of_table in by_table(rows).items():
-        write_table(directory, name, kind, to_table(kind, of_table))
+        write_table(directory, name, kind, to_table(kind, of_table, run))
 
 
 def by_table(rows: Iterable[TraceRow]) -> dict[type[TraceRow], list[TraceRow]]:
@@ -187,34 +48,41 @@ def by_table(rows: Iterable[TraceRow]) -> dict[type[TraceRow], list[TraceRow]]:
     return found
 
 
-def write_table(run: Path, name: str, kind: type[TraceRow], table: "pyarrow.Table") -> None:
+def write_table(run: RunLocation, name: str, kind: type[TraceRow], table: "pyarrow.Table") -> None:
     """Write a segment of the table that rows of this type belong to."""
     from pyarrow import parquet
 
-    directory = run / TABLES[kind][0]
+    def write(file: Any) -> None:
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+    if isinstance(run, RemoteDirectory):
+        run.write(f"{TABLE_NAMES[kind]}/{name}.parquet", write)
+        return
+    directory = run / TABLE_NAMES[kind]
     directory.mkdir(parents=True, exist_ok=True)
     part = directory / f".{name}.part"
     try:
-        parquet.write_table(table, part, compression="zstd", write_page_checksum=True)
+        write(part)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
     part.rename(directory / f"{name}.parquet")
 
 
-def write_manifest(directory: Path, manifest: Manifest) -> None:
+def write_manifest(directory: RunLocation, manifest: Manifest) -> None:
     """Write the description of a run; members that share a directory must agree on it.
 
     It is written to a temporary file and renamed: members start at the same time, and none may read half of
     it.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    if not (directory / MANIFEST).exists():
-        with TemporaryDirectory(dir=directory, prefix=".") as aside:
-            whole = Path(aside) / MANIFEST
-            whole.write_text(json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
-            whole.rename(directory / MANIFEST)
-    found = read_manifest(directory)
+    text = json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n"
+    if isinstance(directory, RemoteDirectory):
+        if directory.read(MANIFEST) is None:
+            directory.write(MANIFEST, lambda file: file.write(text.encode()))
+        found = parse_manifest(f"{directory}/{MANIFEST}", directory.read(MANIFEST) or b"")
+    else:
+        _write_local_manifest(directory, text)
+        found = read_manifest(directory)
     if (found.run, found.group, found.order) != (manifest.run, manifest.group, manifest.order):
         raise ForeignTrace(
             f"{directory} already contains run {found.run!r} of group {found.group!r}: "
@@ -222,17 +90,40 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
         )
 
 
+def _write_local_manifest(directory: Path, text: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    if not (directory / MANIFEST).exists():
+        with TemporaryDirectory(dir=directory, prefix=".") as aside:
+            whole = Path(aside) / MANIFEST
+            whole.write_text(text)
+            whole.rename(directory / MANIFEST)
+
+
 def read_manifest(directory: Path) -> Manifest:
     """Read the description of a run."""
     path = directory / MANIFEST
     try:
-        raw = json.loads(path.read_text())
+        raw = path.read_bytes()
     except FileNotFoundError:
-        raise UnreadableTrace(
-            f"{directory} is not a run directory: it has no {MANIFEST} (give the directory that 'priocast "
-            "demo' or 'priocast node --trace' wrote)"
-        ) from None
-    except (OSError, ValueError) as error:
+        raise not_a_run(directory) from None
+    except OSError as error:
+        raise UnreadableTrace(f"{path} cannot be read: {error}") from error
+    return parse_manifest(str(path), raw)
+
+
+def not_a_run(location: object) -> UnreadableTrace:
+    """The error about a location at which there is no run."""
+    return UnreadableTrace(
+        f"{location} is not a run directory: it has no {MANIFEST} (give the directory that 'priocast "
+        "demo' or 'priocast node --trace' wrote)"
+    )
+
+
+def parse_manifest(path: str, content: bytes) -> Manifest:
+    """The description of a run in a file."""
+    try:
+        raw = json.loads(content)
+    except ValueError as error:
         raise UnreadableTrace(f"{path} cannot be read: {error}") from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise ForeignTrace(f"{path} does not describe a Priocast run")
@@ -259,7 +150,9 @@ def find_runs(path: Path) -> list[Path]:
 
 def find_segments(directory: Path) -> RunSegments:
     """The segments of a run, each checked to be undamaged and to have the expected columns."""
-    return RunSegments(*(_checked(directory / name, schema()) for name, schema in TABLES.values()))
+    return RunSegments(
+        *(_checked(directory / name, table_schema(kind)) for kind, name in TABLE_NAMES.items())
+    )
 
 
 def _checked(directory: Path, expected: "pyarrow.Schema") -> tuple[Path, ...]:
@@ -293,12 +186,13 @@ def read_segment(path: Path, columns: list[str] | None = None) -> "pyarrow.Table
 
 def read_group_events(segments: Iterable[Path]) -> list[GroupEventRow]:
     """The rows of the table `group_events`, by process and step."""
-    rows: list[GroupEventRow] = []
-    for path in segments:
-        table = read_segment(path)
-        columns = [table[name].to_pylist() for name in GroupEventRow._fields]
-        rows += [_as_row(values) for values in zip(*columns, strict=True)]
-    return sorted(rows, key=by_process)
+    return sorted((row for path in segments for row in to_group_events(read_segment(path))), key=by_process)
+
+
+def to_group_events(table: "pyarrow.Table") -> list[GroupEventRow]:
+    """The rows of an Arrow table."""
+    columns = [table[name].to_pylist() for name in GroupEventRow._fields]
+    return [_as_row(values) for values in zip(*columns, strict=True)]
 
 
 def by_process(row: TraceRow) -> tuple[str, int, int]:

@@ -16,7 +16,7 @@ from priocast.core.errors import InvalidOption, UnreadableTrace
 from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
 from priocast.core.view_reason import Eviction, ViewReason
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 FORMAT = "priocast-run"
 NO_POSITION = -1
 
@@ -26,9 +26,16 @@ RECEIVED = "received"
 DELIVERED = "delivered"
 FINISHED = "finished"
 
+LATE = "late"
+"""The reason of a delivery that was outside of its window."""
+
 VIEW = "view"
 STATE = "state"
 STOPPED = "stopped"
+
+#: A run with this label is measured by sender: when its load is settled and when it ends, in seconds after
+#: the first message, separated by a colon.
+SETTLED_LABEL = "settled_s"
 
 
 class ViewName(NamedTuple):
@@ -149,8 +156,9 @@ class ServiceRow(NamedTuple):
     """One event of one message that has a quality of service.
 
     `sent`: the application sent the message, of `units` units, to `recipients`. `delivered`: the application
-    consumed one `unit` of it. `finished`: its transmission has ended, and the columns from `accepted` on are
-    those of the receipt; they are empty otherwise. A message is the `number`-th of its sender in a `stream`.
+    consumed one `unit` of it; `late` is among the `reasons` if that was outside of its window. `finished`:
+    its transmission has ended, and the columns from `accepted` on are those of the receipt; they are empty
+    otherwise. A message is the `number`-th of its sender in a `stream`.
     """
 
     member: str

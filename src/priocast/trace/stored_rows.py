@@ -5,9 +5,9 @@ readers at once. What a segment has is never taken from a journal.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from priocast.core.errors import UnreadableTrace
 from priocast.trace.journal import SUFFIX, is_in_use, read_rows
@@ -57,16 +57,9 @@ def _journalled(directory: Path, segments: RunSegments) -> Iterator[TraceRow]:
             GroupEventRow: _steps(segments.group_events, prefix),
             ServiceRow: _steps(segments.services, prefix),
         }
-        unsaved: list[TraceRow] = []
-        damage = ""
         with path.open("rb") as file:
-            if is_in_use(file):
-                continue
-            try:
-                unsaved.extend(row for row in read_rows(file) if row.step not in saved[type(row)])
-            except UnreadableTrace as error:
-                damage = str(error)
-        yield from _without_gaps(prefix, unsaved, set().union(*saved.values()), damage)
+            if not is_in_use(file):
+                yield from unsaved_rows(file, str(path), prefix, saved)
 
 
 def _steps(segments: tuple[Path, ...], prefix: str) -> set[int]:
@@ -75,9 +68,20 @@ def _steps(segments: tuple[Path, ...], prefix: str) -> set[int]:
     return {step for path in own for step in read_segment(path, ["step"])["step"].to_pylist()}
 
 
-def _without_gaps(prefix: str, unsaved: list[TraceRow], saved: set[int], damage: str) -> list[TraceRow]:
-    """The rows of a journal up to the first step that neither it nor a segment has."""
-    steps = saved | {row.step for row in unsaved}
+def unsaved_rows(
+    journal: BinaryIO, name: str, prefix: str, saved: Mapping[type[TraceRow], set[int]]
+) -> list[TraceRow]:
+    """The rows of a journal that are in no segment, up to the first step that is in neither.
+
+    `saved` has the steps in the segments of the process with this `prefix`, for each table.
+    """
+    unsaved: list[TraceRow] = []
+    damage = ""
+    try:
+        unsaved.extend(row for row in read_rows(journal, name) if row.step not in saved[type(row)])
+    except UnreadableTrace as error:
+        damage = str(error)
+    steps = {row.step for row in unsaved}.union(*saved.values())
     end = next(step for step in range(len(steps) + 1) if step not in steps)
     if damage or end < len(steps):
         log.warning(

@@ -14,14 +14,17 @@ import importlib
 import os
 import queue
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from priocast.core.identity import ProcessId
+from priocast.trace.columns import to_table
 from priocast.trace.journal import Journal
-from priocast.trace.run_directory import by_table, to_table, write_table
+from priocast.trace.remote_directory import RemoteDirectory, RunLocation, first_line
+from priocast.trace.run_directory import by_table, write_table
 from priocast.trace.schema import TraceRow
 
 if TYPE_CHECKING:
@@ -36,15 +39,20 @@ _RETRY_SECONDS = 1.0
 
 
 class TraceWriter:
-    """Writes the rows of one member to disk; with `journal`, they survive a process that is killed.
+    """Writes the rows of one member of a run; with `journal`, they survive a process that is killed.
+
+    Rows have the driver's time, of a clock that begins anywhere. Each chunk therefore says by how much the
+    clock of the machine was ahead of it when the chunk was written.
 
     `problem` says what keeps rows from being written now, `lost` how many rows the record lacks at its end.
     """
 
-    def __init__(self, directory: Path, me: ProcessId, journal: bool = False) -> None:
+    def __init__(self, directory: RunLocation, run: str, me: ProcessId, journal: bool = False) -> None:
+        assert not (journal and isinstance(directory, RemoteDirectory)), "only local files can be appended to"
         self._directory = directory
+        self._run = run
         self._prefix = f"{me.name}-{me.incarnation}"
-        self._journal = Journal(directory, self._prefix) if journal else None
+        self._journal = Journal(directory, self._prefix) if journal and isinstance(directory, Path) else None
         self._journal_error: OSError | None = None
         self._journal_lacks_rows = self._segment_is_due = False
         self._rows: list[TraceRow] = []
@@ -147,7 +155,8 @@ class TraceWriter:
         if rows is not None:
             self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
             for kind, of_table in by_table(rows).items():
-                self._chunks.setdefault(kind, []).append(to_table(kind, of_table))
+                chunk = to_table(kind, of_table, self._run, time.time_ns() - time.monotonic_ns())
+                self._chunks.setdefault(kind, []).append(chunk)
             lasted_ns = rows[-1].time_ns - self._opened_ns
             most = max(map(len, self._chunks.values()))
             is_full = most >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
@@ -186,4 +195,6 @@ class TraceWriter:
 
 def _reason(error: Exception | None) -> str:
     """The system's text for an error of the disk, which pyarrow writes at greater length."""
-    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return first_line(error)
