@@ -11,6 +11,7 @@ from priocast.replication.replica import Replica
 from priocast.replication.state_log import StateLog
 from replication.notes import Notes
 from support.groups import QUICK
+from support.waiting import wait_until
 
 
 class DurableReplicas:
@@ -27,11 +28,17 @@ class DurableReplicas:
         return self.running[name]
 
     async def start(self, *names: str, founders: int | None = None) -> None:
-        """Start these members, all by default."""
+        """Start these members, all by default; return when the disks of those that found a new group know of it.
+
+        Answers wait for a majority of the disks only, so a power cut could find the others still empty.
+        """
         names = names or tuple(self.names)
+        is_new_group = not any(self.disks[name].names() for name in self.names)
         replicas = [self._replica(name, founders or len(names)) for name in names]
         entered = await asyncio.gather(*(each.__aenter__() for each in replicas))
         self.running |= dict(zip(names, entered, strict=True))
+        if is_new_group:
+            await asyncio.gather(*(self.wait_synced(name) for name in names))
 
     def _replica(self, name: str, founders: int) -> Replica[Notes]:
         membership = priocast.MembershipOptions(founders=founders, **QUICK)  # type: ignore[arg-type]
@@ -42,9 +49,16 @@ class DurableReplicas:
             "leave_seconds": 0,
         }
         machine, disk = Notes(), self.disks[name]
-        state = _state_of(machine, parameters)
+        state = _state_of(machine, parameters, "disk")
         joining = priocast.join("test", member=name, **parameters)
         return Replica(joining, machine, state, lambda: StateLog(disk, "test", name))
+
+    async def wait_synced(self, name: str) -> None:
+        """Wait until a member's disk has everything that answers depend on: for them, others were enough."""
+        replica = self.running[name]
+        durability = replica._open.durability
+        assert durability is not None
+        await wait_until(lambda: durability._log.durable >= max(1, replica._state.index_to_sync))
 
     async def fail_power(self, *names: str) -> None:
         """Stop members at once, all by default, and forget what they had not synced."""

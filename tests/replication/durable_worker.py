@@ -1,6 +1,7 @@
-"""A durable replica in a process of its own, for `test_killed_replicas.py`.
+"""A durable replica in a process of its own, which is killed (`killed_processes.py`).
 
-It prints what its copy has when the group has begun, and then each command whose result was returned.
+It prints what its copy has when the group has begun, and then each command whose result was returned, with a
+pause after each.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import priocast
 from replication.notes import Notes
 
 
-async def main(name: str, directory: str, first: int, listen: str, *peers: str) -> None:
+async def main(name: str, directory: str, first: int, pause: float, listen: str, *peers: str) -> None:
     async with priocast.open_replica(
         "notes",
         Notes(),
@@ -25,6 +26,7 @@ async def main(name: str, directory: str, first: int, listen: str, *peers: str) 
         for number in range(first, first + 100_000):
             await replica.submit(f"{name}{number}".encode())
             _write(f"{name}{number}")
+            await asyncio.sleep(pause)
 
 
 def _write(line: str) -> None:
@@ -33,5 +35,5 @@ def _write(line: str) -> None:
 
 
 if __name__ == "__main__":
-    name, directory, first, *addresses = sys.argv[1:]
-    asyncio.run(main(name, directory, int(first), *addresses))
+    name, directory, first, pause, *addresses = sys.argv[1:]
+    asyncio.run(main(name, directory, int(first), float(pause), *addresses))

@@ -9,6 +9,7 @@ import priocast
 from log.simulated_directory import SimulatedDirectory
 from replication.durable_replicas import DurableReplicas, flip
 from replication.notes import Notes
+from replication.power_cuts import cut_power
 from support.waiting import run, wait_until
 
 
@@ -33,34 +34,7 @@ def test_a_group_begins_again_with_everything_that_was_answered() -> None:
 
 def test_power_cuts_in_the_middle_of_work_lose_and_repeat_nothing() -> None:
     async def test() -> None:
-        async with DurableReplicas("abc", seed=7) as replicas:
-            for number, disk in enumerate(replicas.disks.values()):
-                disk.sync_seconds = 0.002 * number
-            answered: set[str] = set()
-            submitted = 0
-
-            async def work(name: str, first: int) -> None:
-                for number in range(first, first + 200):
-                    try:
-                        await replicas[name].submit(f"{name} {number}".encode())
-                    except (priocast.GroupClosed, KeyError):
-                        return
-                    answered.add(f"{name} {number}")
-
-            for _ in range(12):
-                await replicas.start()
-                enough = len(answered) + replicas.random.randint(1, 60)
-                tasks = [asyncio.create_task(work(name, submitted)) for name in "abc"]
-                submitted += 200
-                await wait_until(lambda enough=enough: len(answered) >= enough)  # type: ignore[misc]
-                await replicas.fail_power()
-                await asyncio.gather(*tasks)
-            await replicas.start()
-            first, *others = await replicas.lines()
-            assert others == [first] * 2
-            assert len(first) == len(set(first)), "each once"
-            assert answered <= set(first)
-            assert len(answered) >= 12
+        assert await cut_power(8, seed=7) >= 8
 
     run(test)
 
@@ -160,6 +134,7 @@ def test_without_a_majority_of_whole_logs_nothing_is_answered() -> None:
         async with DurableReplicas("abc") as replicas:
             await replicas.start()
             await replicas["a"].submit(b"1")
+            await replicas.wait_synced("a")
             await replicas.fail_power()
             flip(replicas.disks["b"], ".segment", 30)
             replicas.disks["c"] = SimulatedDirectory()
@@ -185,6 +160,41 @@ def test_a_disk_that_fails_stops_its_member_and_not_the_others() -> None:
             with pytest.raises(priocast.UnusableLog, match="Input/output error"):
                 await replicas.running.pop("c").__aexit__(None, None, None)
             assert await replicas["b"].submit(b"3") == b"3"
+
+    run(test)
+
+
+def test_full_disks_stop_their_members_and_nothing_answered_is_lost() -> None:
+    """First a minority of the disks is full, then a majority; then there is room again."""
+
+    async def stopped(replicas: DurableReplicas, name: str) -> None:
+        with pytest.raises(priocast.GroupClosed, match="No space left on device; its member must stop"):
+            await replicas[name].wait_until(lambda: False)
+        with pytest.raises(priocast.UnusableLog, match="No space left"):
+            await replicas.running.pop(name).__aexit__(None, None, None)
+
+    async def test() -> None:
+        async with DurableReplicas("abc") as replicas:
+            await replicas.start()
+            await replicas["a"].submit(b"0")
+            replicas.disks["c"].free_bytes = 50
+            await replicas["a"].submit(b"1")
+            await stopped(replicas, "c")
+            assert await replicas["b"].submit(b"2") == b"3", "a majority has room"
+            replicas.disks["b"].free_bytes = 50
+            submitting = asyncio.create_task(replicas["a"].submit(b"3"))
+            await stopped(replicas, "b")
+            await asyncio.sleep(0.05)
+            assert not submitting.done(), "one disk is not enough"
+            for name in "bc":
+                replicas.disks[name].free_bytes = None
+            await replicas.start("b", founders=3)
+            assert await submitting == b"4"
+            await replicas.start("c", founders=3)
+            assert await replicas.lines() == [["0", "1", "2", "3"]] * 3
+            await replicas.fail_power()
+            await replicas.start()
+            assert await replicas.lines() == [["0", "1", "2", "3"]] * 3
 
     run(test)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from priocast.core.events import DeliveredBatch
 from priocast.core.identity import ProcessId
-from priocast.core.message import Message
 from priocast.core.priority import ROUTINE
 from priocast.core.view import View
 from priocast.replication.commands import Command, CommandId, NextSlot, Settle, encode_envelope
@@ -43,9 +43,11 @@ class Fed:
             self.state.on_view(View(1, members), awaits_state=False)
 
     def give(self, envelope: msgspec.Struct, sender: ProcessId = A) -> Happened | None:
-        message = Message(sender, ROUTINE, self.position, ROUTINE, encode_envelope(envelope))
+        batch = DeliveredBatch(
+            sender, ROUTINE, self.position, self.position, [encode_envelope(envelope)], b""
+        )
         self.position += 1
-        return self.state.on_message(message, self.position - 1)
+        return self.state.on_message(batch, 0)
 
     def command(self, number: int, body: bytes, time_ns: int = 0, floor: int = 0) -> Happened | None:
         return self.give(Command(CommandId("a#1", number), floor, time_ns, body))

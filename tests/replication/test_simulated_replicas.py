@@ -9,6 +9,7 @@ from hashlib import blake2b
 import msgspec
 import pytest
 
+from priocast.core.events import DeliveredBatch
 from priocast.core.message import Message, OrderedBatch
 from priocast.replication.commands import Command, CommandId, encode_envelope
 from priocast.replication.replicated_state import ReplicatedState
@@ -56,8 +57,12 @@ class ReplicaApplication(SimulatedApplication):
         message, position = head.message(head.taken), head.position + head.taken
         super()._consume_message(head, now)
         for _ in range(2):
-            submitted = msgspec.structs.replace(message, payload=command_of(message))
-            self.replicated.on_message(submitted, position)
+            priorities = bytes([message.priority])
+            payloads = [command_of(message)]
+            delivered = DeliveredBatch(
+                message.sender, message.level, message.number, position, payloads, priorities
+            )
+            self.replicated.on_message(delivered, 0)
         digest = blake2b(self.replicated.save()).digest()
         self.digests.setdefault(position, set()).add(digest)
 

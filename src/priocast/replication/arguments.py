@@ -6,7 +6,7 @@ from typing import Any
 
 from priocast.core.errors import CommandFailed, InvalidInput, InvalidOption, OutcomeUnknown, PayloadTooLarge
 from priocast.core.identity import NUMBER_MAX
-from priocast.core.priority import check_priority
+from priocast.core.priority import HIGHEST, LOWEST, check_priority
 from priocast.replication.commands import COMMAND_BYTES_MAX, SESSION_LENGTH_MAX, CommandId
 from priocast.replication.sessions import Outcome
 from priocast.runtime.arguments import check_kind, check_seconds
@@ -14,6 +14,15 @@ from priocast.runtime.arguments import check_kind, check_seconds
 
 def check_command(command: bytes, priority: int, timeout_seconds: float) -> None:
     """Raise if this cannot be submitted."""
+    if (
+        type(command) is bytes
+        and len(command) <= COMMAND_BYTES_MAX
+        and type(priority) is int
+        and LOWEST <= priority <= HIGHEST
+        and type(timeout_seconds) is float
+        and abs(timeout_seconds) < math.inf
+    ):
+        return  # every command passes here: the checks one by one cost three times as much
     check_body("a command", command)
     check_priority(priority)
     check_seconds("timeout_seconds", timeout_seconds)

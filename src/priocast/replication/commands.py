@@ -23,6 +23,7 @@ SessionName = Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_LENGT
 Body = Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
 ErrorText = Annotated[str, msgspec.Meta(max_length=ERROR_LENGTH_MAX)]
 Recipients = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+HistoryId = Annotated[bytes, msgspec.Meta(max_length=64)]
 Slot = Annotated[int, msgspec.Meta(ge=1, le=1 << 32)]
 
 
@@ -84,11 +85,20 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag="answer", gc=Fals
     failed: bool = False
 
 
+class LogTip(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
+    """Where a log ends: the generation of its last entry, and the index of the next one."""
+
+    generation: Number
+    index: Number
+
+
 class LogReport(msgspec.Struct, frozen=True, array_like=True, tag="log"):
     """What a member found on its disk when it started, for the members that found a group together.
 
     The log ends before the entry `index`, and its last entry is of this generation. `voters` are the members
-    whose disks count; there are none if there was no log. `is_damaged`: it could not be read.
+    whose disks count; there are none if there was no log. `is_damaged`: it could not be read. `promised` is
+    the last generation that the member took part in, whether or not it has an entry of it. `history` is where
+    the log comes from, or would if it began now. `acknowledged` is what the log knows of the others' disks.
     """
 
     member: Name
@@ -96,6 +106,30 @@ class LogReport(msgspec.Struct, frozen=True, array_like=True, tag="log"):
     index: Number
     voters: Recipients
     is_damaged: bool = False
+    promised: Number = 0
+    history: HistoryId = b""
+    acknowledged: Annotated[dict[Name, LogTip], msgspec.Meta(max_length=MEMBERS_MAX)] = {}
+
+    @property
+    def tip(self) -> LogTip:
+        """Where the log ends."""
+        return LogTip(self.generation, self.index)
+
+
+class Promised(msgspec.Struct, frozen=True, array_like=True, tag="promised", gc=False):
+    """A member has on its disk that it takes part in this generation, and so in no other of that number."""
+
+    member: Name
+    view: Number
+    generation: Number
+
+
+class ChangeVoter(msgspec.Struct, frozen=True, array_like=True, tag="voter", gc=False):
+    """The disk of a member counts from now on, or does not any more."""
+
+    request: CommandId
+    member: Name
+    is_voter: bool
 
 
 class Refill(msgspec.Struct, frozen=True, array_like=True, tag="refill", gc=False):
@@ -115,7 +149,8 @@ class Stored(msgspec.Struct, frozen=True, array_like=True, tag="stored", gc=Fals
     index: Number
 
 
-Envelope = Command | NextSlot | Settle | Barrier | Question | Answer | LogReport | Refill | Stored
+DiskMessage = LogReport | Promised | Refill | Stored
+Envelope = Command | NextSlot | Settle | ChangeVoter | Barrier | Question | Answer | DiskMessage
 
 encode_envelope = msgspec.msgpack.Encoder().encode
 decode_envelope: Callable[[bytes], Envelope] = msgspec.msgpack.Decoder(Envelope).decode

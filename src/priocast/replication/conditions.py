@@ -23,6 +23,11 @@ class Conditions:
         finally:
             self._waiting.pop(future, None)
 
+    @property
+    def are_awaited(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._waiting)
+
     def check(self) -> None:
         """Something has changed: wake those whose condition holds."""
         for future, condition in list(self._waiting.items()):

@@ -39,7 +39,7 @@ def open_replica(
     - `parameters`: those of `join`, except for `state`. Delivery is always *safe* and the policy *primary*.
     """
     check_keywords(open_replica, parameters, JoinParameters)
-    state = _state_of(machine, parameters)
+    state = _state_of(machine, parameters, durability)
     directory = path_of("state_directory", parameters.get("state_directory"))
     open_log = _log_opener(durability, directory, group, member)
     return Replica(join(group, member=member, **parameters), machine, state, open_log)
@@ -60,7 +60,7 @@ def open_replica_on(
     - `parameters`: those of `Node.join`, except for `state`.
     """
     check_keywords(open_replica_on, parameters, GroupParameters)
-    state = _state_of(machine, parameters)
+    state = _state_of(machine, parameters, durability)
     open_log = _log_opener(durability, node.state_directory, group, node.name)
     return Replica(node.join(group, **parameters), machine, state, open_log)
 
@@ -79,7 +79,9 @@ def _log_opener(
     return lambda: StateLog(DiskDirectory(path), group, member)
 
 
-def _state_of(machine: StateMachine, parameters: Any) -> ReplicatedState:
+def _state_of(
+    machine: StateMachine, parameters: Any, durability: DurabilityName = "memory"
+) -> ReplicatedState:
     """The replicated state of a new replica; sets the options of the group that it needs."""
     if not isinstance(machine, StateMachine):
         raise InvalidInput(f"machine must have the methods apply, snapshot and restore; {machine!r} has not")
@@ -98,5 +100,5 @@ def _state_of(machine: StateMachine, parameters: Any) -> ReplicatedState:
         raise InvalidOption(f"delivery is {delivery!r}: a replica answers on safe delivery only")
     state = ReplicatedState(machine)
     parameters["delivery"] = "safe"
-    parameters["state"] = State(state.save, state.load)
+    parameters["state"] = State(state.save, state.load, lambda: state.base, state.save_since, durability)
     return state

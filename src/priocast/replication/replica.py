@@ -12,12 +12,12 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed
+from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
 from priocast.core.identity import ProcessId
 from priocast.core.priority import ROUTINE, check_priority
 from priocast.core.view import View
@@ -35,6 +35,7 @@ from priocast.replication.replicated_state import ReplicatedState
 from priocast.replication.sessions import Outcome
 from priocast.replication.state_log import StateLog
 from priocast.replication.state_machine import StateMachine
+from priocast.replication.voters import Voters
 from priocast.runtime.arguments import check_seconds
 from priocast.runtime.group import Group
 from priocast.runtime.status import Status
@@ -64,6 +65,14 @@ class Replica(Generic[M]):
         self._driver: ReplicaDriver | None = None
         self._running: asyncio.Task[None] | None = None
         self._closing = False
+
+    def __await__(self) -> Generator[Any, None, "Replica[M]"]:
+        """Open the replica without a block, as in a notebook; then `close` it."""
+        return self.__aenter__().__await__()
+
+    async def close(self) -> None:
+        """Stop the replica and leave the group, as the end of `async with` does."""
+        await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> "Replica[M]":
         joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -154,6 +163,11 @@ class Replica(Generic[M]):
         """Asks other members, and answers what they ask."""
         return self._open.questions
 
+    @property
+    def voters(self) -> Voters:
+        """The members whose disks count, with `durability="disk"`."""
+        return Voters(self._state, self._change_voter)
+
     def status(self) -> Status:
         """The status of this member and its group."""
         return self._open.group.status()
@@ -232,12 +246,14 @@ class Replica(Generic[M]):
         """
         check_command(command, priority, timeout_seconds)
         driver = self._open
-        await self._wait_founded(timeout_seconds)
-        command_id, outcome = await self._wait(driver.submissions.open(), timeout_seconds)
+        if self._open_log is not None:
+            await self._wait_founded(timeout_seconds)
+        if driver.submissions.is_full:
+            await self._wait(driver.submissions.wait_room(), timeout_seconds)
+        command_id, outcome = driver.submissions.open(timeout_seconds)
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await driver.submit(command_id, command, priority)
-                found = await asyncio.shield(outcome)
+            await driver.submit(command_id, command, priority, timeout_seconds)
+            found = await outcome
         except TimeoutError:
             raise outcome_unknown(command_id, timeout_seconds, self._why_waiting()) from None
         return result_of(command_id, found)
@@ -256,6 +272,14 @@ class Replica(Generic[M]):
         check_seconds("timeout_seconds", timeout_seconds)
         await self._wait_founded(timeout_seconds)
         return await self._wait(asyncio.shield(self._open.settle(wanted, priority).answer), timeout_seconds)
+
+    async def _change_voter(self, member: str, is_voter: bool, timeout_seconds: float) -> Outcome:
+        """Everything so far is durable first: so is the change of voters before this one."""
+        if self._open_log is None:
+            raise InvalidInput("the group has no voters: open its replicas with durability='disk'")
+        await self.read(lambda _: None, timeout_seconds=timeout_seconds)
+        answer = self._open.change_voter(member, is_voter).answer
+        return await self._wait(asyncio.shield(answer), timeout_seconds)
 
     async def read(
         self,

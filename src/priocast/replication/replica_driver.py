@@ -11,17 +11,19 @@ from functools import partial
 from typing import Any
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded
-from priocast.core.events import Delivery, Event, Evicted, Restored, ViewChange
+from priocast.core.events import DeliveredBatch, Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import Message
+from priocast.core.priority import HIGHEST
 from priocast.core.view import View
 from priocast.replication.commands import (
     Answer,
     Barrier,
+    ChangeVoter,
     Command,
     CommandId,
     LogReport,
     NextSlot,
+    Promised,
     Question,
     Refill,
     Settle,
@@ -49,7 +51,7 @@ class ReplicaDriver:
     """
 
     def __init__(self, group: Group, state: ReplicatedState, state_log: StateLog | None) -> None:
-        session, name = str(group.me), group.me.name
+        self._session, name = str(group.me), group.me.name
         self.group = group
         self.state = state
         self.position = 0
@@ -57,10 +59,10 @@ class ReplicaDriver:
         self.fresh_as_of: float | None = None
         self.closed: GroupClosed | None = None
         self.conditions = Conditions()
-        self.submissions = Submissions(session)
-        self.questions = Questions(session, name, self.send, lambda: state.view)
-        self.settlements: Requests[Outcome] = Requests(session)
-        self._barriers: Requests[None] = Requests(session)
+        self.submissions = Submissions(self._session)
+        self.questions = Questions(self._session, name, self.send, lambda: state.view)
+        self.settlements: Requests[Outcome] = Requests(self._session)
+        self._barriers: Requests[None] = Requests(self._session)
         self._barriers_due: dict[int, asyncio.Future[None]] = {}
         self._slots_asked: dict[CommandId, int] = {}
         self._background: set[asyncio.Task[None]] = set()
@@ -83,7 +85,7 @@ class ReplicaDriver:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _consume(self) -> None:
-        async for event in self.group:
+        async for event in self.group.events_by_batch():
             self._on_event(event)
 
     def close(self, reason: GroupClosed) -> None:
@@ -97,11 +99,10 @@ class ReplicaDriver:
 
     # The ordered stream
 
-    def _on_event(self, event: Event) -> None:
+    def _on_event(self, event: DeliveredBatch | ViewChange | Restored | Evicted) -> None:
         match event:
-            case Delivery():
-                self._on_happened(self.state.on_message(event.message, event.position), event.message)
-                self.position = event.position + 1
+            case DeliveredBatch():
+                self._on_batch(event)
             case ViewChange():
                 self._on_view(event.view)
             case Restored():
@@ -112,6 +113,21 @@ class ReplicaDriver:
         if self.state.slots_changed and self.state.reports is None:
             self._ask_for_slots()
         self.conditions.check()
+
+    def _on_batch(self, batch: DeliveredBatch) -> None:
+        """Apply messages one by one: what happens to one may decide what the next one is."""
+        on_message, conditions, session = self.state.on_message, self.conditions, self._session
+        answers_at_once = self.durability is None
+        for index in range(len(batch.payloads)):
+            happened = on_message(batch, index)
+            self.position = batch.position + index + 1
+            if type(happened) is CommandFinished and answers_at_once:
+                if happened.id.session == session:
+                    self._answer(happened)
+            elif happened is not None:
+                self._on_happened(happened, batch.sender.name, batch.priority_of(index))
+            if conditions.are_awaited:
+                conditions.check()
 
     def _on_view(self, view: View) -> None:
         is_new = _is_new(self.group.me, view)
@@ -124,10 +140,10 @@ class ReplicaDriver:
             self.durability.on_view(view)
         self.is_current = not self.state.awaits_state and self.state.reports is None
 
-    def _on_happened(self, happened: Happened | None, message: Message) -> None:
+    def _on_happened(self, happened: Happened, sender: str, priority: int) -> None:
         match happened:
             case Question():
-                self.questions.on_question(happened, message.sender.name, message.priority)
+                self.questions.on_question(happened, sender, priority)
             case Answer():
                 self.questions.on_answer(happened)
             case CommandFinished() | CommandSettled() | Barrier():
@@ -135,7 +151,7 @@ class ReplicaDriver:
                     self._answer(happened)
                 else:
                     self.durability.defer(partial(self._answer, happened))
-            case LogReport() | Refill() | Stored() if self.durability is not None:
+            case LogReport() | Promised() | Refill() | Stored() if self.durability is not None:
                 self.durability.on_disk_message(happened)
                 self.is_current = not self.state.awaits_state and self.state.reports is None
 
@@ -182,11 +198,15 @@ class ReplicaDriver:
 
     # What is broadcast
 
-    async def submit(self, command: CommandId, body: bytes, priority: int) -> None:
+    async def submit(self, command: CommandId, body: bytes, priority: int, timeout_seconds: float) -> None:
         """Broadcast a command; if that fails, it is settled, because its number must not stay open."""
         payload = encode_envelope(Command(command, self.submissions.floor, time.time_ns(), body))
         try:
-            await self.group.broadcast(payload, priority)
+            try:
+                self.group.broadcast_nowait(payload, priority)
+            except Overloaded:
+                async with asyncio.timeout(timeout_seconds):
+                    await self.group.broadcast(payload, priority)
         except BaseException:
             if self.closed is None:
                 request = self.settle(command, priority)
@@ -196,7 +216,15 @@ class ReplicaDriver:
     def settle(self, command: CommandId, priority: int) -> OpenRequest[Outcome]:
         """Ask what became of a command."""
         request = self.settlements.next_id()
-        payload = encode_envelope(Settle(command, request))
+        return self._ask(request, Settle(command, request), priority)
+
+    def change_voter(self, member: str, is_voter: bool) -> OpenRequest[Outcome]:
+        """Have the disk of a member count, or not any more."""
+        request = self.settlements.next_id()
+        return self._ask(request, ChangeVoter(request, member, is_voter), HIGHEST)
+
+    def _ask(self, request: CommandId, message: Settle | ChangeVoter, priority: int) -> OpenRequest[Outcome]:
+        payload = encode_envelope(message)
         added = self.settlements.add(request, payload, priority, None)
         self.send(payload, priority, None)
         return added

@@ -66,18 +66,19 @@ class CommandSession(msgspec.Struct, array_like=True):
         return number < self.floor + OUTSTANDING_MAX
 
     def raise_floor(self, floor: int) -> None:
-        """The submitter does not need the outcomes below any more."""
+        """The submitter does not need the outcomes below any more; the floor must be higher than before."""
         known = len(self.results) + len(self.others)
         below: Iterable[int] = range(self.floor, floor)
         if floor - self.floor > known:
             below = [number for number in (*self.results, *self.others) if number < floor]
         for number in below:
             self._drop(number)
-        self.floor = max(self.floor, floor)
+        self.floor = floor
 
     def add(self, number: int, outcome: Outcome) -> None:
         """A command has this outcome now."""
-        self._drop(number)
+        if number in self.others or number in self.results:
+            self._drop(number)
         if outcome.kind not in ("applied", "failed"):
             self.others[number] = outcome.kind
             return
@@ -90,8 +91,10 @@ class CommandSession(msgspec.Struct, array_like=True):
 
     def _drop(self, number: int) -> None:
         dropped = self.results.pop(number, None)
-        self.size -= len(dropped.body) if dropped is not None else 0
-        self.others.pop(number, None)
+        if dropped is not None:
+            self.size -= len(dropped.body)
+        else:
+            self.others.pop(number, None)
 
 
 Sessions = Annotated[dict[SessionName, CommandSession], msgspec.Meta(max_length=SESSIONS_MAX)]
@@ -102,6 +105,7 @@ class SessionTable:
 
     def __init__(self, sessions: dict[str, CommandSession] | None = None) -> None:
         self.sessions = sessions or {}
+        self._last = next(reversed(self.sessions), "")
 
     def outcome(self, command: CommandId) -> Outcome | None:
         """What became of a command; None if it was not applied yet, as far as the group remembers."""
@@ -113,16 +117,24 @@ class SessionTable:
 
         `processes` are the names of the processes in the view: their sessions are not forgotten.
         """
-        session = self.sessions.pop(command.session, None)
-        if session is None:
-            if floor:
-                return FORGOTTEN
-            session = CommandSession()
-        self.sessions[command.session] = session
+        name = command.session
+        session = self.sessions.get(name)
+        if session is None and floor:
+            return FORGOTTEN
+        if session is None or name != self._last:
+            session = self._put_last(name, processes)
+        if floor > session.floor:
+            session.raise_floor(floor)
+        return session.outcome(command.number) if session.accepts(command.number) else FORGOTTEN
+
+    def _put_last(self, name: str, processes: Container[str]) -> CommandSession:
+        """The session that is not silent now, which may be new."""
+        session = self.sessions.pop(name, None) or CommandSession()
+        self.sessions[name] = session
+        self._last = name
         if len(self.sessions) > SESSIONS_MAX:
             self._forget(processes)
-        session.raise_floor(floor)
-        return session.outcome(command.number) if session.accepts(command.number) else FORGOTTEN
+        return session
 
     def add(self, command: CommandId, outcome: Outcome) -> None:
         """A command that was delivered has this outcome now."""
@@ -136,6 +148,7 @@ class SessionTable:
         session = self.sessions.get(command.session)
         if session is None and is_own:
             session = self.sessions[command.session] = CommandSession()
+            self._last = command.session
         if session is None or not session.accepts(command.number):
             return FORGOTTEN
         known = session.outcome(command.number)

@@ -1,10 +1,14 @@
-"""What one replica has asked the group for and has no answer to: commands, and other requests.
+"""The commands that one replica has submitted and has no answer to.
 
 A command counts as outstanding until its outcome is known here, whether or not somebody still waits for it:
 its number must not fall below the floor while a message with it may be on its way.
+
+One timer serves all deadlines: it is set for the earliest one, and looks at all commands when it fires. A
+timer for each command (`asyncio.timeout`) costs 6 us, as much as everything else that is done for its caller.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Iterator
 
@@ -16,10 +20,11 @@ from priocast.replication.sessions import OUTSTANDING_MAX, Outcome, SessionTable
 
 
 class OutstandingCommand(msgspec.Struct, frozen=True):
-    """A command that was submitted at this time of the local clock."""
+    """A command that was submitted `at` this time of the local clock; its caller waits until `deadline`."""
 
     outcome: asyncio.Future[Outcome]
     at: float
+    deadline: float
 
 
 class Submissions:
@@ -31,21 +36,57 @@ class Submissions:
         self._outstanding: dict[int, OutstandingCommand] = {}
         self._room = asyncio.Event()
         self._room.set()
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
 
     @property
     def floor(self) -> int:
         """The outcomes of all commands with a lower number are known."""
         return next(iter(self._outstanding), self._next)
 
-    async def open(self) -> tuple[CommandId, asyncio.Future[Outcome]]:
-        """The id of the next command, and its outcome; waits while too many are outstanding."""
-        while self._next - self.floor >= OUTSTANDING_MAX:
+    @property
+    def is_full(self) -> bool:
+        """Whether too many commands are outstanding."""
+        return self._next - self.floor >= OUTSTANDING_MAX
+
+    async def wait_room(self) -> None:
+        """Wait while too many commands are outstanding."""
+        while self.is_full:
             self._room.clear()
             await self._room.wait()
-        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+    def open(self, timeout_seconds: float) -> tuple[CommandId, asyncio.Future[Outcome]]:
+        """The id of the next command, and its outcome, or a TimeoutError. There must be room.
+
+        A caller that gives up may cancel the outcome: the command stays outstanding.
+        """
+        outcome: asyncio.Future[Outcome] = self._loop.create_future()
         number, self._next = self._next, self._next + 1
-        self._outstanding[number] = OutstandingCommand(outcome, time.monotonic())
+        now = time.monotonic()
+        deadline = now + timeout_seconds
+        self._outstanding[number] = OutstandingCommand(outcome, now, deadline)
+        if deadline < self._timer_at:
+            self._set_timer(deadline, now)
         return CommandId(self._session, number), outcome
+
+    def _set_timer(self, deadline: float, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_later(deadline - now, self._on_timer)
+
+    def _on_timer(self) -> None:
+        """End the waiting for commands whose deadline has passed, and wait for the next deadline."""
+        now, self._timer, self._timer_at = time.monotonic(), None, math.inf
+        waiting = [each for each in self._outstanding.values() if not each.outcome.done()]
+        for each in waiting:
+            if each.deadline <= now:
+                each.outcome.set_exception(TimeoutError())
+                each.outcome.exception()  # otherwise asyncio reports one that nobody waits for
+        deadline = min((each.deadline for each in waiting if each.deadline > now), default=None)
+        if deadline is not None:
+            self._set_timer(deadline, now)
 
     def finish(self, command: CommandId, outcome: Outcome) -> float | None:
         """A command has its outcome; return when it was submitted, if that was here."""
@@ -54,7 +95,8 @@ class Submissions:
         finished = self._outstanding.pop(command.number, None)
         if finished is None:
             return None
-        self._room.set()
+        if not self._room.is_set():
+            self._room.set()
         if not finished.outcome.done():
             finished.outcome.set_result(outcome)
         return finished.at
@@ -69,6 +111,8 @@ class Submissions:
 
     def close(self, reason: GroupClosed) -> None:
         """There will be no more outcomes."""
+        if self._timer is not None:
+            self._timer.cancel()
         for outstanding in self._outstanding.values():
             if not outstanding.outcome.done():
                 outstanding.outcome.set_exception(reason)

@@ -72,6 +72,9 @@ class ReplicatedMethod(Generic[P, R]):
             raise InvalidInput(
                 f"{self.name} cannot be replicated: it must not wait, so write 'def' without 'async'"
             )
+        kinds = {parameter.kind for parameter in self.signature.parameters.values()}
+        is_positional = inspect.Parameter.KEYWORD_ONLY not in kinds
+        self._positional_count = len(self.signature.parameters) - 1 if is_positional else -1
         self._decoders: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None = None
 
     @overload
@@ -83,33 +86,35 @@ class ReplicatedMethod(Generic[P, R]):
     ) -> "ReplicatedMethod[P, R] | BoundMethod[P, R]":
         return self if instance is None else BoundMethod(self, instance, self.options)
 
-    def encode_arguments(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
-        """All arguments in the order of the signature; raises an error if they do not fit."""
-        bound = self.signature.bind(None, *arguments, **keywords)
-        bound.apply_defaults()
+    def encode_call(self, path: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
+        """A `Call` with all arguments in the order of the signature; raises an error if they do not fit."""
+        if keywords or len(arguments) != self._positional_count:
+            bound = self.signature.bind(None, *arguments, **keywords)
+            bound.apply_defaults()
+            arguments = tuple(bound.arguments.values())[1:]
         try:
-            return _encode(list(bound.arguments.values())[1:])
+            return _encode((path, arguments))
         except (TypeError, OverflowError, ValueError) as error:
             raise InvalidInput(f"an argument of {self.name} cannot be encoded: {error}") from None
 
-    def execute(self, instance: Any, arguments: bytes) -> bytes | Continue:
+    def execute(self, instance: Any, arguments: msgspec.Raw) -> bytes | Continue:
         """Execute the method with encoded arguments; return its encoded result."""
-        decode, _ = self._decoding()
+        decode_arguments, _ = self._decoders or self._decoding()
         function: Callable[..., Any] = self.function
-        result = function(instance, *decode(arguments))
+        result = function(instance, *decode_arguments(arguments))
         return result if isinstance(result, Continue) else _encode(result)
 
     def decode_result(self, result: bytes) -> R:
         """The result as the signature's type."""
-        return cast("R", self._decoding()[1](result))
+        return cast("R", (self._decoders or self._decoding())[1](result))
 
     def _decoding(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        if self._decoders is None:
-            hints = typing.get_type_hints(self.function)
-            kinds = tuple(hints.get(name, Any) for name in list(self.signature.parameters)[1:])
-            result = hints.get("return", Any)
-            arguments = msgspec.msgpack.Decoder(types.GenericAlias(tuple, kinds))
-            self._decoders = arguments.decode, msgspec.msgpack.Decoder(result).decode
+        """Made at the first call: types of the signature may be defined after the class."""
+        hints = typing.get_type_hints(self.function)
+        kinds = tuple(hints.get(name, Any) for name in list(self.signature.parameters)[1:])
+        result = hints.get("return", Any)
+        arguments = msgspec.msgpack.Decoder(types.GenericAlias(tuple, kinds))
+        self._decoders = arguments.decode, msgspec.msgpack.Decoder(result).decode
         return self._decoders
 
 
@@ -125,16 +130,15 @@ class BoundMethod(Generic[P, R]):
 
     async def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
         method, options, replica = self._method, self._options, self._instance.replica
-        encoded = method.encode_arguments(arguments, keywords)
+        call = method.encode_call(self._instance.path_of(method.name), arguments, keywords)
         if method.is_query:
             result = await replica.read(
-                lambda machine: machine.query(self._instance, method, encoded),
+                lambda machine: machine.query(call),
                 options.priority,
                 staleness_seconds=options.staleness_seconds,
                 timeout_seconds=options.timeout_seconds,
             )
         else:
-            call = _encode(Call(self._instance.path_of(method.name), msgspec.Raw(encoded)))
             result = await replica.submit(call, options.priority, timeout_seconds=options.timeout_seconds)
         return method.decode_result(result)
 
@@ -163,9 +167,8 @@ class BoundMethod(Generic[P, R]):
 
         Calls that are more urgent are executed in between. The caller gets the result of the last slot.
         """
-        encoded = self._method.encode_arguments(arguments, keywords)
-        call = _encode(Call(self._instance.path_of(self._method.name), msgspec.Raw(encoded)))
-        return cast("R", Continue(call))
+        path = self._instance.path_of(self._method.name)
+        return cast("R", Continue(self._method.encode_call(path, arguments, keywords)))
 
 
 @overload

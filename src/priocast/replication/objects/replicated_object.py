@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from priocast.core.decoding import decode
+from priocast.core.decoding import UNREADABLE, unreadable
 from priocast.core.errors import GroupClosed, InvalidInput
 from priocast.core.view import View
 from priocast.replication.objects.methods import Call, ReplicatedMethod
@@ -22,11 +22,20 @@ _Snapshots = Annotated[list[tuple[str, bytes]], msgspec.Meta(max_length=65_536)]
 _decode_snapshots = msgspec.msgpack.Decoder(_Snapshots).decode
 
 
+class CurrentCall:
+    """The call that is executed now, which all objects of a group share; `at` is None outside of one."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at: Applied | None = None
+
+
 class ReplicatedObject:
     """The base of classes with `@replicated` methods; `replicate` makes one object of a group's instances."""
 
     _replica: "Replica[ObjectMachine] | None" = None
-    _context: Applied | None = None
+    _current = CurrentCall()
     _path = ""
 
     @property
@@ -41,9 +50,10 @@ class ReplicatedObject:
     @property
     def context(self) -> Applied:
         """Where in the order the current call is: time, seed, sender; only within a `@replicated` method."""
-        if self._context is None:
+        at = self._current.at
+        if at is None:
             raise InvalidInput("context is available within replicated methods only")
-        return self._context
+        return at
 
     def path_of(self, method: str) -> str:
         """How calls name a method of this object."""
@@ -93,13 +103,14 @@ class ObjectMachine:
     def __init__(self, root: ReplicatedObject) -> None:
         self._objects: dict[str, ReplicatedObject] = {}
         self._methods: dict[str, tuple[ReplicatedObject, ReplicatedMethod[..., Any]]] = {}
+        self._current = CurrentCall()
         self._add(root, "")
 
     def _add(self, found: ReplicatedObject, path: str) -> None:
         if found in self._objects.values():
             raise InvalidInput(f"a {type(found).__name__} is contained twice, as {path.rstrip('.')!r} too")
         found.check_state()
-        found._path = path
+        found._path, found._current = path, self._current
         self._objects[path] = found
         for kind in reversed(type(found).__mro__):
             for name, value in vars(kind).items():
@@ -116,23 +127,28 @@ class ObjectMachine:
 
     def apply(self, command: bytes, at: Applied) -> bytes | Continue:
         """Execute a call."""
-        call = decode(_decode_call, command, at.sender, "a call")
+        current = self._current
+        current.at = at
+        try:
+            return self._execute(command, at.sender)
+        finally:
+            current.at = None
+
+    def query(self, command: bytes) -> bytes:
+        """Execute the call of a query; its encoded result shares nothing with the state."""
+        result = self._execute(command, "this member")
+        assert isinstance(result, bytes), "a query has no slots"
+        return result
+
+    def _execute(self, command: bytes, source: object) -> bytes | Continue:
+        try:
+            call = _decode_call(command)
+        except UNREADABLE as error:
+            raise unreadable(source, "a call", error) from error
         if call.path not in self._methods:
             raise InvalidInput(f"there is no replicated method {call.path!r}")
         found, method = self._methods[call.path]
-        for each in self._objects.values():
-            each._context = at
-        try:
-            return method.execute(found, bytes(call.arguments))
-        finally:
-            for each in self._objects.values():
-                each._context = None
-
-    def query(self, found: ReplicatedObject, method: ReplicatedMethod[..., Any], arguments: bytes) -> bytes:
-        """Execute a query; its encoded result shares nothing with the state."""
-        result = method.execute(found, arguments)
-        assert isinstance(result, bytes), "a query has no slots"
-        return result
+        return method.execute(found, call.arguments)
 
     def on_view(self, view: View) -> None:
         """Tell all objects of a view."""

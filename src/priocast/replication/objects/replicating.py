@@ -1,7 +1,8 @@
 """Making an object the replica of a group: `replicate`."""
 
+from collections.abc import Generator
 from types import TracebackType
-from typing import Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack
 
 from priocast.core.errors import InvalidInput
 from priocast.replication.objects.replicated_object import ObjectMachine, ReplicatedObject
@@ -19,6 +20,10 @@ class Replicating(Generic[O]):
     def __init__(self, replicated_object: O, replica: Replica[ObjectMachine]) -> None:
         self._object = replicated_object
         self._replica = replica
+
+    def __await__(self) -> Generator[Any, None, O]:
+        """Replicate the object without a block, as in a notebook; `replica.close()` ends that."""
+        return self.__aenter__().__await__()
 
     async def __aenter__(self) -> O:
         await self._replica.__aenter__()

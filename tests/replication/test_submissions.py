@@ -1,0 +1,47 @@
+"""Submissions: commands stay outstanding until their outcome is known, and one timer serves all deadlines."""
+
+import asyncio
+
+import pytest
+
+from priocast.core.errors import GroupClosed
+from priocast.replication.sessions import Outcome
+from priocast.replication.submissions import Submissions
+
+DONE = Outcome("applied", b"done")
+HOUR_SECONDS = 3600.0
+
+
+async def _each_deadline_counts() -> None:
+    submissions = Submissions("a#1")
+    patient, answer = submissions.open(HOUR_SECONDS)
+    hasty = [submissions.open(seconds)[1] for seconds in (0.02, 0.01, 0.02)]
+    for outcome in hasty:
+        with pytest.raises(TimeoutError):
+            await outcome
+    assert not answer.done() and submissions.floor == 0, (
+        "the others are outstanding, too: they may be applied"
+    )
+    assert submissions.finish(patient, DONE) is not None and await answer == DONE
+    assert submissions.floor == 1
+    late, _ = submissions.open(0.01)
+    assert submissions.finish(late, DONE) is not None
+    assert submissions.finish(late, DONE) is None, "it was finished before"
+    submissions.close(GroupClosed("over"))
+
+
+def test_each_command_has_its_own_deadline() -> None:
+    asyncio.run(_each_deadline_counts())
+
+
+async def _closed_with_commands() -> None:
+    submissions = Submissions("a#1")
+    _, answer = submissions.open(0.01)
+    submissions.close(GroupClosed("over"))
+    await asyncio.sleep(0.05)
+    with pytest.raises(GroupClosed, match="over"):
+        await answer
+
+
+def test_a_replica_that_closes_ends_the_waiting_before_the_deadline() -> None:
+    asyncio.run(_closed_with_commands())
