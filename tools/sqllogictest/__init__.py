@@ -1,0 +1,1 @@
+"""Runs files of sqllogictest on replicated databases: replicas and expected results must agree."""
