@@ -13,19 +13,32 @@ from priocast.core.priority import HIGHEST
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, process_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
-_FLAGS = ("irregular", "spurious", "broadcast_again", "requeued", "unqueued", "withheld", "nonbinding")
+_FLAGS = (
+    "irregular",
+    "misplaced",
+    "spurious",
+    "broadcast_again",
+    "requeued",
+    "unqueued",
+    "withheld",
+    "nonbinding",
+    "premature",
+    "unheard",
+)
 
 
 @dataclass(frozen=True)
 class MessageCounts:
     """How many messages of one priority there are in one run.
 
-    The last eight should be zero or small: messages that were broadcast and delivered nowhere
-    (`undelivered`); not delivered exactly once by each process that must, at one position (`irregular`);
+    The last eleven should be zero or small: messages that were broadcast and delivered nowhere
+    (`undelivered`); not delivered exactly once by each process that must, at one position (`irregular`); of
+    these, delivered at several positions, or in several views (`misplaced`);
     delivered but never broadcast (`spurious`); broadcast several times (`broadcast_again`); in the ordering
     queues of several views (`requeued`); ordered without having been in the queue (`unqueued`); not
     delivered, possibly because they were not for all or repeat a client's request (`withheld`); delivered
-    only by members that dropped out of the view, so that they bind no other member (`nonbinding`).
+    only by members that dropped out of the view, so that they bind no other member (`nonbinding`); delivered
+    by their sender before it broadcast them (`premature`); delivered, but not by their sender (`unheard`).
     """
 
     run: str
@@ -37,12 +50,15 @@ class MessageCounts:
     queue_entries: int
     undelivered: int
     irregular: int
+    misplaced: int
     spurious: int
     broadcast_again: int
     requeued: int
     unqueued: int
     withheld: int
     nonbinding: int
+    premature: int
+    unheard: int
 
 
 def count_messages(messages: DataFrame) -> DataFrame:
@@ -117,6 +133,7 @@ def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
     rows = queue_rows(batches, views, is_broadcast | is_delivery | enters | leaves | taken).withColumns(
         {
             "broadcast_ns": sf.when(is_broadcast, sf.col("time_ns")),
+            "broadcast_step": sf.when(is_broadcast & _is_own(), sf.col("step")),
             "delivery_ns": sf.when(is_delivery, sf.col("time_ns")),
             "to_hash": sf.when(~is_reference(), sf.xxhash64("to")),
             "for_client": is_broadcast & (sf.col("client") != ""),
@@ -127,6 +144,7 @@ def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
             "delivered_at": sf.when(is_delivery, sf.col("position")),
             "process_hash": sf.when(is_delivery, sf.xxhash64("process")),
             "own_delivery_ns": sf.when(is_delivery & _is_own(), sf.col("time_ns")),
+            "own_delivery_step": sf.when(is_delivery & _is_own(), sf.col("step")),
             "enter_step": sf.when(enters, sf.col("step")),
             "enter_key": sf.when(enters, sf.col("sort_key")),
             "leave_step": sf.when(leaves, sf.col("step")),
@@ -156,8 +174,16 @@ def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
             sf.max(sf.col("delivered_at") + sf.col("index")).alias("position_last"),
             sf.min("delivery_ns").alias("delivery_ns"),
             sf.min("own_delivery_ns").alias("own_delivery_ns"),
+            *_steps_of_sender(),
             *_path_through_queues(),
         )
+    )
+
+
+def _steps_of_sender() -> tuple[Column, ...]:
+    return (
+        sf.min("broadcast_step").alias("broadcast_step"),
+        sf.min("own_delivery_step").alias("own_delivery_step"),
     )
 
 
@@ -207,11 +233,13 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
     and in the combined hash of the processes. A safe message that was delivered by only some of the members
     that continued from the view is irregular, even if no others must deliver it.
     """
+    one_place = (sf.col("view_hash") == sf.col("view_hash_last")) & (
+        sf.col("position") == sf.col("position_last")
+    )
     regular = (
         (sf.col("deliveries") == sf.size("processes"))
         & (sf.col("processes_hash") == sf.col("due_hash"))
-        & (sf.col("view_hash") == sf.col("view_hash_last"))
-        & (sf.col("position") == sf.col("position_last"))
+        & one_place
         & (sf.col("to_hash") == sf.col("to_hash_last"))
         & (sf.col("complete") | ~sf.col("safe"))
     )
@@ -225,6 +253,7 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
     special = for_some | sf.col("for_client")
     flags = {
         "irregular": delivered & ~sf.coalesce(regular, sf.lit(False)),
+        "misplaced": delivered & ~one_place,
         "spurious": delivered & (sf.col("broadcasts") == 0),
         "broadcast_again": sf.col("broadcasts") > 1,
         "requeued": requeued,
@@ -232,6 +261,8 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
         "special": special,
         "withheld": (sf.col("broadcasts") > 0) & ~delivered & special,
         "nonbinding": delivered & ~sf.coalesce(sf.col("safe") | sf.col("binding"), sf.lit(False)),
+        "premature": sf.coalesce(sf.col("own_delivery_step") < sf.col("broadcast_step"), sf.lit(False)),
+        "unheard": delivered & sf.col("broadcast_step").isNotNull() & sf.col("own_delivery_step").isNull(),
     }
     due = (
         (sf.col("run") == sf.col("of_run"))

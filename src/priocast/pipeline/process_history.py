@@ -116,6 +116,11 @@ def read_histories(batches: DataFrame, runs: Sequence[StoredRun]) -> dict[str, T
     return {run.name: _history(run, rows[run.name], recipient_lists[run.name]) for run in runs}
 
 
+def group_histories(runs: Sequence[StoredRun]) -> dict[str, TraceHistory]:
+    """The views and the end of each process of each run, without what it did with messages."""
+    return {run.name: _history(run, {}, ()) for run in runs}
+
+
 def summarise_batches(batches: DataFrame) -> DataFrame:
     """The rows of batches by process, view and event; deliveries also by sender."""
     sender = sf.when(sf.col("event") == DELIVERED, process_id("sender", "sender_incarnation"))

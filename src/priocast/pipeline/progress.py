@@ -1,9 +1,13 @@
-"""How the pipeline reports its progress: a function that takes one line of text."""
+"""How the pipeline reports its progress: a function that is called when a stage begins."""
 
-from collections.abc import Callable
-
-Progress = Callable[[str], None]
+from typing import Protocol
 
 
-def ignore_progress(line: str) -> None:
+class Progress(Protocol):
+    """Takes the text of the stage that begins, and how many stages follow it, where that is known."""
+
+    def __call__(self, stage: str, following: int | None = None, /) -> None: ...
+
+
+def ignore_progress(stage: str, following: int | None = None, /) -> None:
     """For callers that do not show progress."""

@@ -27,7 +27,12 @@ class Verification:
     @property
     def broken(self) -> tuple[Verdict, ...]:
         """The promises that were not kept."""
-        return tuple(verdict for verdict in self.verdicts if verdict.promised and not verdict.holds)
+        return tuple(verdict for verdict in self.verdicts if verdict.promised and verdict.violations)
+
+    @property
+    def undecided(self) -> tuple[Verdict, ...]:
+        """The promises of which the record cannot show whether they were kept."""
+        return tuple(verdict for verdict in self.verdicts if verdict.promised and not verdict.decidable)
 
     @property
     def events(self) -> int:

@@ -7,7 +7,6 @@ Spark does not start, for the reason. A session writes nothing outside its scrat
 import os
 import re
 import signal
-import socket
 import sys
 import tempfile
 import threading
@@ -23,67 +22,61 @@ from pyspark.sql import SparkSession
 
 from priocast.core.errors import InvalidOption, JavaMissing
 from priocast.pipeline.java import find_java_home
+from priocast.pipeline.master_probe import check_reachable
 
 LOCAL = "local[*]"
 _SHUFFLE_PARTITIONS = 4
-# For short runs on one machine: compile quickly rather than well (a quarter less processor time for three
-# runs of 200,000 deliveries), and compile the large methods that Spark generates (half the time for those).
-_JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+#: Java compiles the large methods that Spark generates, too (half the time for those).
+_JAVA_OPTIONS = "-Xss16m -XX:-DontCompileHugeMethods"
+_JAVA_OPTIONS_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_JAVA_OPTIONS_LARGE = "-XX:+UseParallelGC"
+#: The optimising compiler costs more than it saves for small traces: a verification of 1.4 million rows took
+#: 36 s of processor time without it and 50 s with it. Once warm, its steps took 27 s and 15 s: from
+#: about three million rows on, it should pay.
+_ROWS_LARGE_MIN = 3_000_000
 #: Two checks run at once. The tests used up to 1.2 GB (jstat), and once a Java process with a limit of 2 GB
 #: ended without an error message.
-_LOCAL_MEMORY = "4g"
-_MASTER_SECONDS = 5.0
-_STANDALONE = re.compile(r"spark://(.+)")
+LOCAL_MEMORY = "4g"
 _ON_THIS_MACHINE = re.compile(r"local|spark://(127\.|localhost:)")
 #: Spark can plan a job anew after each of its stages. In processor time, the checks of 340,000 rows took 12 s
 #: with that and 14 s without it; three steps of those of 30 damaged runs, with 7,600 rows, 45 s and 28 s.
-_ROWS_REPLANNED_MIN = 100_000
+#: Small tables are not worth several partitions either: the checks of 23 such runs took 43 s with four, and
+#: 37 s with one.
+_ROWS_REPLANNED_MIN = 200_000
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
 @contextmanager
-def spark_session(master: str = LOCAL) -> Iterator[SparkSession]:
-    """Open a session on `master`; a session that is already open in this process is used, and left open."""
+def spark_session(master: str = LOCAL, rows: int = 0) -> Iterator[SparkSession]:
+    """Open a session on `master`, for tables of about so many rows.
+
+    A session that is already open in this process is used, and left open.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    _check_reachable(master)
+    check_reachable(master)
     with tempfile.TemporaryDirectory(prefix="priocast-spark-", ignore_cleanup_errors=True) as scratch:
-        context = _start(master, Path(scratch))
+        session = _start(master, Path(scratch), rows)
         try:
-            context.setLogLevel("ERROR")
-            yield SparkSession(context)
+            session.sparkContext.setLogLevel("ERROR")
+            yield session
         finally:
-            context.stop()
-
-
-def _check_reachable(master: str) -> None:
-    """Raise if nothing listens at the address of a cluster: Spark would try for a minute."""
-    match = _STANDALONE.fullmatch(master)
-    addresses = match[1].split(",") if match else []
-    reasons = []
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal():
-            raise InvalidOption(f"{master!r} is not the URL of a master: write spark://HOST:PORT")
-        try:
-            socket.create_connection((host, int(port)), _MASTER_SECONDS).close()
-        except (OSError, OverflowError) as error:
-            reasons.append(f"{address}: {error}")
-    if addresses and len(reasons) == len(addresses):
-        raise InvalidOption(f"no Spark master can be reached ({'; '.join(reasons)})")
+            session.sparkContext.stop()
 
 
 def plan_for(session: SparkSession, rows: int) -> None:
     """Let the session plan its jobs for tables of about this size."""
-    session.conf.set("spark.sql.adaptive.enabled", str(rows >= _ROWS_REPLANNED_MIN).lower())
+    is_large = rows >= _ROWS_REPLANNED_MIN
+    session.conf.set("spark.sql.adaptive.enabled", str(is_large).lower())
+    session.conf.set("spark.sql.shuffle.partitions", str(_SHUFFLE_PARTITIONS if is_large else 1))
 
 
-def _start(master: str, scratch: Path) -> SparkContext:
+def _start(master: str, scratch: Path, rows: int) -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    conf = _settings(master, scratch)
+    conf = _settings(master, scratch, rows)
     log = scratch / "spark.log"
     try:
         with log.open("w") as output:
@@ -91,7 +84,7 @@ def _start(master: str, scratch: Path) -> SparkContext:
             gateway = SparkContext._gateway or launch_gateway(  # type: ignore[no-untyped-call]
                 conf, {"stdout": output, "stderr": output}
             )
-        return _without_signals(lambda: SparkContext(conf=conf, gateway=gateway))
+        return SparkSession(_without_signals(lambda: SparkContext(conf=conf, gateway=gateway)))
     except (PySparkException, Py4JError) as error:
         reason = _REASON.search(log.read_text()) or _REASON.search(str(error))
         if reason is None:
@@ -108,7 +101,8 @@ def _without_signals(start: Callable[[], SparkContext]) -> SparkContext:
     return context
 
 
-def _settings(master: str, scratch: Path) -> SparkConf:
+def _settings(master: str, scratch: Path, rows: int) -> SparkConf:
+    by_size = _JAVA_OPTIONS_LARGE if rows >= _ROWS_LARGE_MIN else _JAVA_OPTIONS_SMALL
     settings = {
         "spark.app.name": "priocast",
         "spark.master": master,
@@ -118,15 +112,16 @@ def _settings(master: str, scratch: Path) -> SparkConf:
         "spark.sql.session.timeZone": "UTC",
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",  # else flipped bits read as other rows
         "spark.sql.inMemoryColumnarStorage.compressed": "false",  # tables are read a few times, then dropped
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",  # lists are short, 128 is few
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {by_size}",
     }
     if _ON_THIS_MACHINE.match(master):
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": _LOCAL_MEMORY,
+            "spark.driver.memory": LOCAL_MEMORY,
             "spark.local.dir": str(scratch),
         }
     conf = SparkConf(loadDefaults=False)

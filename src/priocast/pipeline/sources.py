@@ -1,42 +1,21 @@
-"""Run directories as DataFrames: rows of batches and services as they were recorded, and messages."""
+"""Runs as DataFrames: rows of batches and services as they were recorded, and messages."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow
-from pyarrow import parquet
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
-from priocast.core.errors import InvalidInput
+from priocast.core.errors import InvalidInput, UnreadableTrace
 from priocast.core.starvation import parse_starvation
-from priocast.trace.run_directory import find_runs, message_schema, read_manifest, service_schema
+from priocast.pipeline.run_files import RunFiles
+from priocast.pipeline.spark_types import without_dictionaries
+from priocast.pipeline.storage_errors import storage_errors
+from priocast.trace.columns import SEGMENT_COLUMNS, to_table
+from priocast.trace.remote_directory import without_secrets
+from priocast.trace.run_directory import by_process, to_group_events
 from priocast.trace.schema import GroupEventRow, Manifest, MessageRow, ServiceRow, TraceRow
-from priocast.trace.stored_rows import find_rows
-
-_SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
-    pyarrow.string(): StringType(),
-    pyarrow.binary(): BinaryType(),
-    pyarrow.bool_(): BooleanType(),
-    pyarrow.int32(): IntegerType(),
-    pyarrow.int64(): LongType(),
-}
-_FILES_SCHEMA = "file string, run string, all_safe boolean"
-_NOT_IN_JAVA_PATHS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=@/\u0080-\U0010ffff]")
-_GLOB_CHARACTERS = re.compile(r"[\[\]{}*?\\]")
 
 _VIRTUAL = "virtual"
 _LOCAL = "local"
@@ -49,25 +28,17 @@ MESSAGE_KEY = (*STREAM_KEY, "number")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run directory that was found complete; `segments` are those of the table `messages`.
+    """One run whose files were found complete: where it is, and how many `events` it recorded.
 
-    The table `group_events` is small, and is read without Spark. `journalled` are the messages of killed
-    members that are in no segment. The table `services` has `service_segments` and `journalled_services`.
+    The table `group_events` is small, and is kept here. `has_services` says whether any message was sent with
+    a quality of service.
     """
 
-    directory: Path
+    location: str
     manifest: Manifest
-    segments: tuple[Path, ...]
     group_events: tuple[GroupEventRow, ...]
     events: int
-    journalled: tuple[MessageRow, ...] = ()
-    service_segments: tuple[Path, ...] = ()
-    journalled_services: tuple[ServiceRow, ...] = ()
-
-    @property
-    def has_services(self) -> bool:
-        """Whether any message was sent with a quality of service."""
-        return bool(self.service_segments or self.journalled_services)
+    has_services: bool = False
 
     @property
     def name(self) -> str:
@@ -94,120 +65,113 @@ class StoredRun:
         return self.manifest.clock == _VIRTUAL
 
 
-def open_runs(path: Path) -> list[StoredRun]:
-    """The runs at `path`, each checked before Spark reads it."""
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs at a location, and the tables of all of them together.
+
+    The tables have the rows of all segments, and those that only journals have.
+    """
+
+    runs: tuple[StoredRun, ...]
+    messages: DataFrame
+    services: DataFrame
+    group_events: DataFrame
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.messages.sparkSession
+
+
+def open_runs(spark: SparkSession, location: str | Path) -> StoredRuns:
+    """The runs at a path or URL: the one there, or those directly below it, by name."""
+    with storage_errors(str(location)):
+        files = RunFiles(spark, str(location))
+        _check_manifests(files.manifests)
+        counts, events, journalled = files.count_rows(), files.read_group_events(), files.read_journals()
     runs = []
-    directory_of: dict[str, Path] = {}
-    for directory in find_runs(path.resolve()):
-        manifest = read_manifest(directory)
+    for directory, manifest in files.manifests.items():
+        unsaved = journalled.get(directory, [])
+        group_events = [row for row in unsaved if isinstance(row, GroupEventRow)]
+        others = len(unsaved) - len(group_events)
+        if directory in events:
+            group_events += to_group_events(events[directory])
+        run = StoredRun(
+            location=without_secrets(directory),
+            manifest=manifest,
+            group_events=tuple(sorted(group_events, key=by_process)),
+            events=len(group_events) + counts.get(directory, 0) + others,
+            has_services=files.has_services(directory) or any(isinstance(row, ServiceRow) for row in unsaved),
+        )
+        if not run.events:
+            raise UnreadableTrace(
+                f"{run.location} contains no rows: the run ended before it recorded anything"
+            )
+        runs.append(run)
+    unsaved_of = {files.manifests[directory].run: rows for directory, rows in journalled.items()}
+    tables = (
+        _with_unsaved(files.tables[kind].rows, kind, unsaved_of)
+        for kind in (MessageRow, ServiceRow, GroupEventRow)
+    )
+    return StoredRuns(tuple(runs), *tables)
+
+
+def _with_unsaved(rows: DataFrame, kind: type[TraceRow], unsaved_of: dict[str, list[TraceRow]]) -> DataFrame:
+    """The rows of a table in segments, and those that only the journals of the runs have."""
+    for run, unsaved in unsaved_of.items():
+        of_table = [row for row in unsaved if isinstance(row, kind)]
+        if of_table:
+            more = without_dictionaries(to_table(kind, of_table, run))
+            rows = rows.unionByName(rows.sparkSession.createDataFrame(more))
+    return rows
+
+
+def _check_manifests(manifests: dict[str, Manifest]) -> None:
+    directories: dict[str, str] = {}
+    for directory, manifest in manifests.items():
         if manifest.prioritised:
             parse_starvation(manifest.starvation)
-        other = directory_of.setdefault(manifest.run, directory)
+        other = directories.setdefault(manifest.run, directory)
         if other != directory:
             raise InvalidInput(
-                f"{other} and {directory} are both named run {manifest.run!r}: verify one at a time"
+                f"{without_secrets(other)} and {without_secrets(directory)} are both named run "
+                f"{manifest.run!r}: verify one at a time"
             )
-        rows = find_rows(directory)
-        segments = (*rows.message_segments, *rows.service_segments)
-        saved = sum(parquet.read_metadata(path).num_rows for path in segments)
-        unsaved = len(rows.journalled_messages) + len(rows.journalled_services)
-        runs.append(
-            StoredRun(
-                directory,
-                manifest,
-                rows.message_segments,
-                rows.group_events,
-                len(rows.group_events) + saved + unsaved,
-                rows.journalled_messages,
-                rows.service_segments,
-                rows.journalled_services,
-            )
-        )
-    return runs
 
 
-def spark_schema(schema: pyarrow.Schema) -> StructType:
-    """The schema of a table in Spark, where a dictionary column is a plain string."""
-    return StructType([StructField(field.name, _spark_type(field.type)) for field in schema])
-
-
-def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
-    if pyarrow.types.is_dictionary(arrow_type):
-        return _spark_type(arrow_type.value_type)
-    if pyarrow.types.is_list(arrow_type):
-        return ArrayType(_spark_type(arrow_type.value_type))
-    return _SPARK_TYPES[arrow_type]
-
-
-def read_batches(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
+def read_batches(stored: StoredRuns, keep: Sequence[str] = ()) -> DataFrame:
     """The rows of the table `messages` of all runs, one for each event of a batch.
 
     Each row has its `run` and its `process` (one incarnation of a member). `view_hash` replaces the name of
-    the view, which takes two columns. `safe` is also true if the whole run delivers safely.
+    the view, which takes two columns. `safe` is also true if the whole run delivers safely. Of the columns
+    that belong to a segment, only those to `keep` are there.
     """
-    segments = [path for run in runs for path in run.segments]
-    journalled = [(run, row) for run in runs for row in run.journalled]
-    rows = _read_rows(spark, runs, message_schema(), segments, journalled)
-    return rows.withColumns(
+    return _with_process(stored.messages, keep).withColumns(
         {
             "view_hash": sf.xxhash64("view", "coordinator"),
-            "safe": sf.col("safe") | sf.col("all_safe"),
+            "safe": sf.col("safe") | _is_safe(stored.runs),
         }
-    ).drop("all_safe")
-
-
-def read_services(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
-    """The rows of the table `services` of all runs, each with its `run` and its `process`."""
-    segments = [path for run in runs for path in run.service_segments]
-    journalled = [(run, row) for run in runs for row in run.journalled_services]
-    return _read_rows(spark, runs, service_schema(), segments, journalled).drop("all_safe")
-
-
-def _read_rows(
-    spark: SparkSession,
-    runs: Sequence[StoredRun],
-    schema: pyarrow.Schema,
-    segments: Sequence[Path],
-    journalled: Sequence[tuple[StoredRun, TraceRow]],
-) -> DataFrame:
-    """The rows of one table. All files are one scan: the plan for a thousand runs is that for one."""
-    columns = spark_schema(schema)
-    with_file = StructType([*columns, StructField("file", StringType())])
-    unsaved = [(*row, str(run.directory)) for run, row in journalled]
-    paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for path in segments]
-    if not paths:
-        return _with_run(spark.createDataFrame(unsaved, with_file), spark, runs)
-    rows = spark.read.schema(columns).parquet(*paths)
-    rows = rows.withColumn("file", sf.col("_metadata.file_path"))
-    if unsaved:
-        rows = rows.unionByName(spark.createDataFrame(unsaved, with_file))
-    return _with_run(rows, spark, runs)
-
-
-def _with_run(rows: DataFrame, spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
-    return (
-        rows.join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
-        .withColumn("process", process_id("member", "incarnation"))
-        .drop("file")
     )
 
 
-def _describe_files(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
-    """One row for each file, and for each directory: its run, and how that run delivers."""
-    rows = [(str(run.directory), run.name, run.safe) for run in runs]
-    rows += [
-        (name, run.name, run.safe)
-        for run in runs
-        for path in (*run.segments, *run.service_segments)
-        for name in _as_spark_names(path)
-    ]
-    return spark.createDataFrame(rows, _FILES_SCHEMA)
+def _is_safe(runs: Sequence[StoredRun]) -> Column:
+    """Whether the whole run of a row delivers safely."""
+    safe = [run.name for run in runs if run.safe]
+    if len(safe) in (0, len(runs)):
+        return sf.lit(bool(safe))
+    return sf.col("run").isin(safe)
 
 
-def _as_spark_names(path: Path) -> tuple[str, ...]:
-    """The names that Spark may use for a file: a URL, escaped as Java does, with or without a host."""
-    escaped = _NOT_IN_JAVA_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", str(path))
-    return f"file:{escaped}", f"file://{escaped}"
+def read_services(stored: StoredRuns, runs: Sequence[StoredRun]) -> DataFrame:
+    """The rows of the table `services` of some runs, each with its `run` and its `process`."""
+    rows = _with_process(stored.services)
+    return (
+        rows if len(runs) == len(stored.runs) else rows.where(sf.col("run").isin([run.name for run in runs]))
+    )
+
+
+def _with_process(rows: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
+    recorded = rows.drop(*(column.name for column in SEGMENT_COLUMNS if column.name not in keep))
+    return recorded.withColumn("process", process_id("member", "incarnation"))
 
 
 def explode_batches(rows: DataFrame) -> DataFrame:
@@ -220,13 +184,13 @@ def explode_batches(rows: DataFrame) -> DataFrame:
     )
 
 
-def messages(batches: DataFrame) -> DataFrame:
+def messages(batches: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
     """One row for each event of each message."""
-    return as_messages(explode_batches(batches))
+    return as_messages(explode_batches(batches), keep)
 
 
-def as_messages(exploded: DataFrame) -> DataFrame:
-    """The columns of exploded rows that describe a message, with its own position."""
+def as_messages(exploded: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
+    """The columns of exploded rows that describe a message, with its own position, and those to `keep`."""
     position = sf.col("position")
     return exploded.select(
         *MESSAGE_KEY,
@@ -242,6 +206,7 @@ def as_messages(exploded: DataFrame) -> DataFrame:
         "time_ns",
         "event",
         sf.when(position >= 0, position + sf.col("index")).otherwise(position).alias("position"),
+        *keep,
     )
 
 
@@ -259,6 +224,11 @@ def message_id() -> Column:
         sf.lit("/"),
         sf.col("number"),
     )
+
+
+def message_hash() -> Column:
+    """A message as one number, for comparing many of them."""
+    return sf.xxhash64(*MESSAGE_KEY)
 
 
 def view_id() -> Column:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from priocast.core.errors import UnreadableTrace
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.pipeline.divergence import divergences, may_diverge, owing_until_divergence, unbound
 from priocast.pipeline.membership import (
@@ -18,6 +19,7 @@ from priocast.pipeline.membership import (
     delivery_obligations,
     reconstruct_views,
     truncated_processes,
+    unrecorded_processes,
 )
 from priocast.pipeline.message_table import (
     MessageCounts,
@@ -31,12 +33,15 @@ from priocast.pipeline.message_table import (
 from priocast.pipeline.process_history import TraceHistory, read_histories
 from priocast.pipeline.service_tables import ServiceTables, load_services
 from priocast.pipeline.session import plan_for
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
     STREAM_KEY,
     StoredRun,
+    StoredRuns,
     as_messages,
     explode_batches,
+    message_hash,
     messages,
     read_batches,
 )
@@ -66,7 +71,7 @@ class TraceTables:
     messages that have a quality of service, if there are any.
     """
 
-    runs: tuple[StoredRun, ...]
+    stored: StoredRuns
     histories: Mapping[str, TraceHistory]
     views_of: Mapping[str, Views]
     batches: DataFrame
@@ -78,6 +83,10 @@ class TraceTables:
     counts: tuple[MessageCounts, ...]
     diverged: DataFrame | None = None
     services: ServiceTables | None = None
+
+    @property
+    def runs(self) -> tuple[StoredRun, ...]:
+        return self.stored.runs
 
     @property
     def spark(self) -> SparkSession:
@@ -128,12 +137,14 @@ class TraceTables:
 
 
 @contextmanager
-def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[TraceTables]:
+def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     """Read the runs, and keep what every check needs in memory until the end of the block."""
+    spark, runs = stored.spark, stored.runs
     plan_for(spark, sum(run.events for run in runs))
-    batches = read_batches(spark, runs)
+    batches = read_batches(stored)
     histories = read_histories(batches, runs)
     views_of = {run.name: reconstruct_views(histories[run.name], run.primary) for run in runs}
+    _check_records(runs, histories, views_of)
     views = _views(spark, views_of).cache()
     participations = _participations(spark, runs, views_of)
     obligations = _obligations(spark, runs, views_of, histories)
@@ -160,9 +171,9 @@ def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[Trace
         if any(count.requeued for count in counts):
             requeued = requeued_messages(batches, sf.broadcast(views), table).cache()
             cached.append(requeued)
-        with load_services(spark, runs, histories) as services:
+        with load_services(stored, histories) as services:
             yield TraceTables(
-                runs=tuple(runs),
+                stored=stored,
                 histories=histories,
                 views_of=views_of,
                 batches=batches,
@@ -180,15 +191,39 @@ def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[Trace
             frame.unpersist()
 
 
+def _check_records(
+    runs: Sequence[StoredRun], histories: Mapping[str, TraceHistory], views_of: Mapping[str, Views]
+) -> None:
+    """Raise if the files of a member are missing: nothing can be concluded about it, nor that all is well.
+
+    The record of a simulated run is complete, so there the checks find a violation.
+    """
+    for run in runs:
+        if run.loses_nothing:
+            continue
+        for process, view in unrecorded_processes(histories[run.name], views_of[run.name]):
+            raise UnreadableTrace(
+                f"{run.location} lacks the record of {process}, which was in view {view} to the end: copy "
+                "the files of every member"
+            )
+
+
 def rows_of(batches: DataFrame, few: DataFrame) -> DataFrame:
-    """The exploded rows of a few messages; batches that cannot contain one of them are not exploded."""
+    """The exploded rows of some messages; batches that cannot contain one of them are not exploded.
+
+    Usually these are a few, but in a damaged trace they may be all: then their keys would be a large table to
+    broadcast, and their hashes are eight bytes each.
+    """
     numbers = few.groupBy(*STREAM_KEY).agg(
         sf.min("number").alias("lowest"), sf.max("number").alias("highest")
     )
     overlaps = (sf.col("first") <= sf.col("highest")) & (sf.col("first") + sf.col("count") > sf.col("lowest"))
     candidates = batches.join(sf.broadcast(numbers), list(STREAM_KEY)).where(overlaps)
-    return explode_batches(candidates.drop("lowest", "highest")).join(
-        sf.broadcast(few.select(*MESSAGE_KEY)), list(MESSAGE_KEY), "left_semi"
+    wanted = few.select(message_hash().alias("message_hash"))
+    return (
+        explode_batches(candidates.drop("lowest", "highest"))
+        .withColumn("message_hash", message_hash())
+        .join(sf.broadcast(wanted), "message_hash", "left_semi")
     )
 
 
@@ -199,17 +234,15 @@ def irregular_deliveries(batches: DataFrame, table: DataFrame, participations: D
     in it, and the message is not safe.
     """
     rows = rows_of(batches.where(sf.col("event").isin(BROADCAST, DELIVERED)), table.where("irregular"))
-    is_broadcast = sf.col("event") == BROADCAST
-    asked = rows.groupBy(*MESSAGE_KEY).agg(
-        sf.coalesce(sf.max(sf.when(is_broadcast, sf.col("to"))), sf.max("to")).alias("to"),
-        sf.max("safe").alias("safe"),
-    )
-    in_view = Window.partitionBy(*MESSAGE_KEY, "view_hash")
+    of_message = Window.partitionBy("message_hash")
+    in_view = Window.partitionBy("message_hash", "view_hash")
+    asked = sf.max(sf.when(sf.col("event") == BROADCAST, sf.col("to"))).over(of_message)
     binding = participations.select("run", "view_hash", "process", "binds")
     return (
-        rows.where(sf.col("event") == DELIVERED)
-        .select(
+        rows.select(
             *MESSAGE_KEY,
+            "message_hash",
+            "event",
             "process",
             sf.col("member").alias("name"),
             "view",
@@ -217,11 +250,13 @@ def irregular_deliveries(batches: DataFrame, table: DataFrame, participations: D
             "view_hash",
             "step",
             (sf.col("position") + sf.col("index")).alias("position"),
+            sf.coalesce(asked, sf.max("to").over(of_message)).alias("to"),
+            sf.max("safe").over(of_message).alias("safe"),
         )
-        .join(asked, list(MESSAGE_KEY))
+        .where(sf.col("event") == DELIVERED)
         .join(binding, ["run", "view_hash", "process"], "left")
         .withColumn("binding", sf.col("safe") | sf.max(sf.coalesce("binds", sf.lit(True))).over(in_view))
-        .drop("binds")
+        .drop("binds", "event")
     )
 
 
@@ -260,7 +295,7 @@ def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
         for run, views in views_of.items()
         for view in views.values()
     ]
-    return with_view_hash(spark.createDataFrame(rows, _VIEWS_SCHEMA))
+    return with_view_hash(small_table(spark, rows, _VIEWS_SCHEMA))
 
 
 def _durations(policy: Starvation) -> tuple[int | None, int | None]:
@@ -289,7 +324,7 @@ def _participations(
         for view in views_of[run.name].values()
         for each in view.participations
     ]
-    return with_view_hash(spark.createDataFrame(rows, _PARTICIPATIONS_SCHEMA)).drop("view", "coordinator")
+    return with_view_hash(small_table(spark, rows, _PARTICIPATIONS_SCHEMA)).drop("view", "coordinator")
 
 
 def _obligations(
@@ -316,7 +351,7 @@ def _obligations(
     due_hash = sf.aggregate(
         "processes", sf.lit(0).cast("long"), lambda before, process: before.bitwiseXOR(sf.xxhash64(process))
     )
-    return spark.createDataFrame(rows, _OBLIGATIONS_SCHEMA).select(
+    return small_table(spark, rows, _OBLIGATIONS_SCHEMA).select(
         "of_run",
         "view",
         "start",

@@ -22,12 +22,16 @@ EXAMPLES_MAX = 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one guarantee holds in one run; `examples` are its first violations."""
+    """Whether one guarantee holds in one run; `examples` are its first violations.
+
+    It is not `decidable`, and does not hold, if it is about clocks that cannot be compared.
+    """
 
     run: str
     guarantee: str
     statement: str
     promised: bool
+    decidable: bool
     examined: int
     unit: str
     violations: int
@@ -59,6 +63,7 @@ def judge(
     if checks is None:
         of_stamps = [STAMP_CHECK] if any(has_stamps(trace, run) for run in trace.runs) else []
         checks = (*CHECKS, *of_stamps, *(SERVICE_CHECKS if trace.services is not None else ()))
+    progress("checking", len(checks))
     with ThreadPoolExecutor(_CHECKS_AT_ONCE) as pool:
         found = dict(zip(checks, pool.map(run_check, checks), strict=True))
     return [
@@ -83,14 +88,16 @@ def first_of_each(violations: DataFrame, count_max: int) -> DataFrame:
 
 
 def _verdict(trace: TraceTables, run: StoredRun, check: Check, rows: list[Row]) -> Verdict:
+    decidable = check.decidable(trace, run)
     return Verdict(
         run=run.name,
         guarantee=check.guarantee,
         statement=check.statement,
         promised=check.promised(trace, run),
+        decidable=decidable,
         examined=check.examined(trace, run),
         unit=check.unit,
         violations=rows[0]["total"] if rows else 0,
         examples=tuple(to_record(check.guarantee, row) for row in rows),
-        holds=not rows,
+        holds=decidable and not rows,
     )

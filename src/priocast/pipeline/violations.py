@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from priocast.core.violation import Violation
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.trace_tables import TraceTables
 
 _SCHEMA = (
@@ -34,8 +35,7 @@ def union(
     trace: TraceTables, tables: Iterable[DataFrame] = (), records: Iterable[Violation] = ()
 ) -> DataFrame:
     """Everything that the parts of a check found. If there is no part, nothing is computed."""
-    rows = [_to_row(record) for record in records]
-    known = trace.spark.createDataFrame(rows, _SCHEMA) if rows else _no_violations(trace.spark)
+    known = small_table(trace.spark, map(_to_row, records), _SCHEMA)
     return reduce(DataFrame.unionByName, tables, known)
 
 
@@ -57,13 +57,6 @@ def to_record(guarantee: str, row: Row) -> Violation:
         members=tuple(row["members"]),
         messages=tuple(row["messages"]),
     )
-
-
-def _no_violations(spark: SparkSession) -> DataFrame:
-    """A table that the optimiser knows to be empty: collecting it takes no job, unlike an empty list."""
-    columns = (definition.split() for definition in _SCHEMA.split(", "))
-    nulls = ", ".join(f"cast(null as {kind}) as {name}" for name, kind in columns)
-    return spark.sql(f"select {nulls} where false")
 
 
 def names(members: str | Column) -> Column:

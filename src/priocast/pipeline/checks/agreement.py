@@ -17,7 +17,7 @@ from priocast.pipeline.divergence import until_divergence
 from priocast.pipeline.membership import DROPPED_OUT
 from priocast.pipeline.sources import MESSAGE_KEY, message_id
 from priocast.pipeline.trace_tables import TraceTables
-from priocast.pipeline.violations import is_recipient, names, union, violations
+from priocast.pipeline.violations import names, union, violations
 
 
 def find(trace: TraceTables) -> DataFrame:
@@ -44,26 +44,45 @@ def deliverers(irregular: DataFrame, trace: TraceTables) -> DataFrame:
     `continued_to` has the next views of those that delivered it, `lacking` those that continued or remained
     without it, `skipped_by` those that dropped out after they had delivered a later position.
     """
-    group = [*MESSAGE_KEY, "safe", "to", "view", "coordinator", "view_hash"]
     delivered = (
         until_divergence(irregular, trace.diverged)
-        .groupBy(group)
+        .groupBy("message_hash", "run", "view_hash")
         .agg(
-            sf.min("position").alias("position"), sf.array_sort(sf.collect_set("process")).alias("delivered")
+            sf.first(sf.struct(*MESSAGE_KEY[1:], "to", "view", "coordinator")).alias("message"),
+            sf.min("position").alias("position"),
+            sf.array_sort(sf.collect_set("process")).alias("delivered"),
         )
+        .select("run", "view_hash", "message.*", "position", "delivered")
     )
-    has = sf.array_contains("delivered", sf.col("process"))
-    continued = sf.col("next_view") != DROPPED_OUT
-    skipped = ~continued & ~has & (sf.col("position") < sf.col("owes_until"))
+    members = trace.participations.groupBy("run", "view_hash", "final").agg(
+        sf.collect_list(sf.struct("process", "name", "next_view", "owes_from", "owes_until")).alias("members")
+    )
+
+    def is_due(member: Column) -> Column:
+        is_recipient = (sf.col("to") == "") | sf.array_contains(sf.split("to", ","), member["name"])
+        return is_recipient & (member["owes_from"] <= sf.col("position"))
+
+    def has(member: Column) -> Column:
+        return sf.array_contains("delivered", member["process"])
+
+    def continued(member: Column) -> Column:
+        return member["next_view"] != DROPPED_OUT
+
+    def skipped(member: Column) -> Column:
+        return ~continued(member) & ~has(member) & (sf.col("position") < member["owes_until"])
+
+    with_it = sf.filter("due", lambda member: continued(member) & has(member))
     return (
-        delivered.join(trace.participations, ["run", "view_hash"])
-        .where(is_recipient() & (sf.col("owes_from") <= sf.col("position")))
-        .groupBy(*group, "position", "delivered", "final")
-        .agg(
-            sf.collect_set(sf.when(continued & has, sf.col("next_view"))).alias("continued_to"),
-            sf.collect_list(sf.when(continued & ~has, sf.struct("next_view", "process"))).alias("lacking"),
-            sf.collect_list(sf.when(skipped, sf.col("process"))).alias("skipped_by"),
+        delivered.join(sf.broadcast(members), ["run", "view_hash"])
+        .withColumn("due", sf.filter("members", is_due))
+        .withColumns(
+            {
+                "continued_to": sf.transform(with_it, lambda member: member["next_view"]),
+                "lacking": sf.filter("due", lambda member: continued(member) & ~has(member)),
+                "skipped_by": sf.transform(sf.filter("due", skipped), lambda member: member["process"]),
+            }
         )
+        .drop("members", "due")
     )
 
 

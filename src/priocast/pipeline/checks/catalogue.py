@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from priocast.core.guarantees import (
     AGREEMENT,
+    CAUSAL_ORDER,
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     PRIORITY,
@@ -18,6 +19,7 @@ from priocast.core.guarantees import (
 )
 from priocast.pipeline.checks import (
     agreement,
+    causal_order,
     fifo,
     integrity,
     priority,
@@ -31,9 +33,16 @@ from priocast.pipeline.sources import StoredRun
 from priocast.pipeline.trace_tables import TraceTables
 
 
+def _always(_trace: TraceTables, _run: StoredRun) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Check:
-    """One guarantee: its statement, what is examined and in which unit, how, and which runs promise it."""
+    """One guarantee: its statement, what is examined and in which unit, how, and which runs promise it.
+
+    `decidable` says whether the record of a run can show a violation at all.
+    """
 
     guarantee: str
     statement: str
@@ -41,6 +50,7 @@ class Check:
     examined: Callable[[TraceTables, StoredRun], int]
     find: Callable[[TraceTables], DataFrame]
     promised: Callable[[TraceTables, StoredRun], bool]
+    decidable: Callable[[TraceTables, StoredRun], bool] = _always
 
 
 def _count(what: str) -> Callable[[TraceTables, StoredRun], int]:
@@ -54,10 +64,6 @@ def _count(what: str) -> Callable[[TraceTables, StoredRun], int]:
 
 def _count_views(trace: TraceTables, run: StoredRun) -> int:
     return sum(len(process.views) for process in trace.histories[run.name].processes.values())
-
-
-def _always(_trace: TraceTables, _run: StoredRun) -> bool:
-    return True
 
 
 def _if_queues_by_priority(trace: TraceTables, run: StoredRun) -> bool:
@@ -120,6 +126,14 @@ CHECKS = (
         "messages",
         _count("messages"),
         fifo.find,
+        _always,
+    ),
+    Check(
+        CAUSAL_ORDER,
+        "what a process broadcasts has a later position than everything that it had delivered",
+        "messages",
+        _count("messages"),
+        causal_order.find,
         _always,
     ),
     Check(

@@ -16,6 +16,7 @@ No number is left out, except
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_id, process_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import violations
@@ -92,7 +93,7 @@ def not_between_views(found: DataFrame, trace: TraceTables) -> DataFrame:
                 name, _, incarnation = process.id.rpartition("#")
                 if process.views:
                     first_views.append((run.name, name, int(incarnation), *process.views[0].view))
-    known = trace.spark.createDataFrame(first_views, _FIRST_VIEWS_SCHEMA).select(
+    known = small_table(trace.spark, first_views, _FIRST_VIEWS_SCHEMA).select(
         "run", "sender", "sender_incarnation", sf.xxhash64("view", "coordinator").alias("first_hash")
     )
     changed = sf.coalesce("hash_before", "first_hash") != sf.col("view_hash")

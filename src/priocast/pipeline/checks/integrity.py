@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 
 from priocast.core.guarantees import INTEGRITY
 from priocast.core.violation import Violation
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_id, process_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import is_recipient, names, union, violations
@@ -47,14 +48,20 @@ def find(trace: TraceTables) -> DataFrame:
 def repeated(irregular: DataFrame) -> DataFrame:
     """Messages that a process delivered more than once."""
     where = sf.struct("view", "coordinator", "position")
+    several = (
+        irregular.groupBy("message_hash", "process")
+        .count()
+        .where("count > 1")
+        .select("message_hash", "process")
+    )
     found = (
-        irregular.groupBy(*MESSAGE_KEY, "process")
+        irregular.join(several, ["message_hash", "process"], "left_semi")
+        .groupBy(*MESSAGE_KEY, "process")
         .agg(
             sf.count(sf.lit(1)).alias("times"),
             sf.max(where).alias("last"),
             sf.array_sort(sf.collect_list("position")).alias("positions"),
         )
-        .where(sf.col("times") > 1)
         .select("*", "last.view", "last.coordinator")
     )
     return violations(
@@ -110,7 +117,7 @@ def _recorded(trace: TraceTables, spurious: DataFrame) -> DataFrame:
     truncated = [(run.name, process) for run in trace.runs for process in trace.truncated_processes(run)]
     if not truncated:
         return spurious
-    senders = trace.spark.createDataFrame(truncated, "run string, process string").withColumn(
+    senders = small_table(trace.spark, truncated, "run string, process string").withColumn(
         "is_truncated", sf.lit(True)
     )
     recorded = (
@@ -172,7 +179,7 @@ def suspicious_states(trace: TraceTables) -> Iterator[tuple[str, str, int, int]]
 
 def covered_by_state(trace: TraceTables, states: list[tuple[str, str, int, int]]) -> DataFrame:
     """Deliveries that a state covers, or that were lost because a state replaced them."""
-    received = trace.spark.createDataFrame(states, _STATES_SCHEMA)
+    received = small_table(trace.spark, states, _STATES_SCHEMA)
     covered = (sf.col("step") > sf.col("state_step")) & (sf.col("position") < sf.col("state_position"))
     last = sf.col("position") + sf.col("count") - 1
     replaced = (sf.col("step") < sf.col("state_step")) & (last >= sf.col("state_position"))

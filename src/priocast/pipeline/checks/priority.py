@@ -23,6 +23,11 @@ that priority left while h waited exactly if the last one did, and
   exactly, these messages (and only these) are compared with what left while they waited.
 
 Under `none` all messages of a priority have the same sort key, and the third case does not exist.
+
+Many priorities would be many running values. If there are more than a few, the walk is by the digits of the
+sort key instead: the keys that are higher than that of h are, for each digit, those with the same digits
+before it and a higher one there. So the last departure with a higher sort key is the last of a few running
+values for each digit, whatever the number of priorities: 7 seconds for 4 priorities were 163 for 256.
 """
 
 from functools import reduce
@@ -31,6 +36,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from priocast.core.priority import HIGHEST
 from priocast.core.starvation import FirstInFirstOut, Strict
 from priocast.pipeline.message_table import is_queue_of_delivery
 from priocast.pipeline.sources import message_id, process_id
@@ -38,6 +44,10 @@ from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import union, violations
 
 _NEVER = 2**63 - 1
+#: Up to so many priorities, a few running values for each cost less than two walks by digits.
+_PRIORITIES_WALKED_MAX = 16
+_DIGIT_BITS = 4
+_DIGIT_MAX = 2**_DIGIT_BITS - 1
 _ENTRY = (
     "run",
     "queue_hash",
@@ -185,14 +195,58 @@ def walk(entries: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
     )
 
 
+def walk_by_digits(entries: DataFrame, lowest: int, highest: int) -> DataFrame:
+    """Each entry with `last`, the step of the last departure before its own that has a higher sort key.
+
+    `lowest` and `highest` are the bounds of the sort keys.
+    """
+    above_lowest = sf.col("sort_key") - lowest
+    walked = entries.withColumn("last", sf.lit(None).cast("long"))
+    digits = max(1, -(-(highest - lowest).bit_length() // _DIGIT_BITS))
+    for shift in range(_DIGIT_BITS * (digits - 1), -1, -_DIGIT_BITS):
+        named = walked.withColumns(
+            {
+                "digits_before": sf.shiftright(above_lowest, shift + _DIGIT_BITS),
+                "digit": sf.shiftright(above_lowest, shift).bitwiseAND(_DIGIT_MAX).cast("int"),
+            }
+        )
+        before = (
+            Window.partitionBy("run", "queue_hash", "digits_before")
+            .orderBy("leave_step", "leave_index")
+            .rowsBetween(Window.unboundedPreceding, -1)
+        )
+        left = sf.when(sf.col("leave_step") < _NEVER, sf.col("leave_step"))
+        running = [
+            sf.max(sf.when(sf.col("digit") > digit, left)).over(before).alias(f"above_{digit}")
+            for digit in range(_DIGIT_MAX)
+        ]
+        own = [sf.when(sf.col("digit") == digit, sf.col(f"above_{digit}")) for digit in range(_DIGIT_MAX)]
+        latest = sf.greatest("last", sf.coalesce(*own))
+        walked = named.select("*", *running).select(*entries.columns, latest.alias("last"))
+    return walked
+
+
 def find_overtaken(entries: DataFrame, priorities: tuple[int, ...], constant: bool = False) -> DataFrame:
-    """The entries that were overtaken wrongly; `by` has the sort key and the step of one that overtook."""
+    """The entries that were overtaken wrongly; `by` has the step of one that overtook, and its sort key."""
+    if len(priorities) > _PRIORITIES_WALKED_MAX:
+        last_key = sf.lit(None).cast("long").alias("sort_key")
+        by = sf.struct(last_key, sf.col("last").alias("leave_step"))
+        overtaken = walk_by_digits(entries, *_bounds(entries, constant)).where("last > enter_step")
+        return overtaken.withColumn("by", by).drop("last")
     walked = walk(entries, priorities)
     overtaken = walked.where("by.sort_key > sort_key")
     if not constant:
         doubtful = walked.where("in_doubt and by.sort_key <= sort_key").drop("by")
         overtaken = overtaken.unionByName(compare(doubtful, entries))
     return overtaken.drop("in_doubt")
+
+
+def _bounds(entries: DataFrame, constant: bool) -> tuple[int, int]:
+    """The lowest and the highest sort key that there can be."""
+    if constant:
+        return -HIGHEST, 0
+    (row,) = entries.agg(sf.min("sort_key"), sf.max("sort_key")).collect()
+    return row[0] or 0, row[1] or 0
 
 
 def compare(doubtful: DataFrame, entries: DataFrame) -> DataFrame:
@@ -209,7 +263,8 @@ def compare(doubtful: DataFrame, entries: DataFrame) -> DataFrame:
 def name_overtaker(overtaken: DataFrame, entries: DataFrame) -> DataFrame:
     """Replace `by` by the message that overtook: the last one of that step and sort key before the entry."""
     same_step = sf.col("l.leave_step") == sf.col("h.by.leave_step")
-    same_key = sf.col("l.sort_key") == sf.col("h.by.sort_key")
+    higher = sf.col("l.sort_key") > sf.col("h.sort_key")
+    same_key = higher & (sf.col("l.sort_key") == sf.coalesce("h.by.sort_key", "l.sort_key"))
     by = sf.struct("l.leave_index", "l.message", "l.priority")
     return (
         _departures(entries)

@@ -29,6 +29,7 @@ from pyspark.sql import functions as sf
 from priocast.core.priority import HIGHEST
 from priocast.pipeline.checks.fifo import agreed_order
 from priocast.pipeline.message_table import is_reference
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
 from priocast.pipeline.trace_tables import TraceTables, with_view_hash
 from priocast.pipeline.violations import names, union, violations
@@ -49,7 +50,7 @@ def find(trace: TraceTables) -> DataFrame:
     if not rows:
         return union(trace)
     members = sf.broadcast(
-        with_view_hash(trace.spark.createDataFrame(rows, _MEMBERS_SCHEMA)).drop("view", "coordinator")
+        with_view_hash(small_table(trace.spark, rows, _MEMBERS_SCHEMA)).drop("view", "coordinator")
     )
     order = positions(trace, members)
     arrived = arrivals(progress(trace.batches, order, members))

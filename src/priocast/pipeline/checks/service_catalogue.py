@@ -4,6 +4,7 @@ Each judges the messages of the qualities that promise its guarantee. A run in w
 of service says nothing about them.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
@@ -27,6 +28,7 @@ from priocast.pipeline.checks.service_agreement import at_least, best_effort, un
 from priocast.pipeline.checks.service_causal_order import causal_order
 from priocast.pipeline.checks.service_order import fifo_order, total_order
 from priocast.pipeline.checks.service_validity import accessibility, delivery, non_triviality, tightness
+from priocast.pipeline.progress import Progress, ignore_progress
 from priocast.pipeline.service_tables import ServiceTables
 from priocast.pipeline.sources import StoredRun
 from priocast.pipeline.trace_tables import TraceTables
@@ -71,7 +73,19 @@ def _check(guarantee: str, statement: str, find: FindServices) -> Check:
         examined,
         find_promised,
         lambda trace, run: examined(trace, run) > 0,
+        lambda _trace, run: guarantee != TIGHTNESS or run.has_one_clock,
     )
+
+
+def broken_promises(services: ServiceTables, progress: Progress = ignore_progress) -> dict[str, set[str]]:
+    """The guarantees of the qualities that do not hold, by run; runs without any are not among them."""
+    broken: dict[str, set[str]] = defaultdict(set)
+    for guarantee, (_, find) in FINDERS.items():
+        found = find(services, sf.col("kind").isin(*promising(guarantee)))
+        for row in found.select("run").distinct().collect():
+            broken[row["run"]].add(guarantee)
+        progress(f"checked {guarantee}")
+    return broken
 
 
 SERVICE_CHECKS = tuple(_check(guarantee, *finder) for guarantee, finder in FINDERS.items())

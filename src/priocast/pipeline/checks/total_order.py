@@ -30,7 +30,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.divergence import until_divergence
-from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_id, view_id
+from priocast.pipeline.small_tables import small_table
+from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_hash, message_id, view_id
 from priocast.pipeline.trace_tables import TraceTables, rows_of, with_view_hash
 from priocast.pipeline.violations import names, union, violations
 from priocast.trace.schema import RECEIVED, SENT, ViewName
@@ -46,42 +47,59 @@ def find(trace: TraceTables) -> DataFrame:
     tables = [steps_back(trace)]
     suspicious = suspicious_views(trace).collect()
     if suspicious:
-        searched = trace.spark.createDataFrame(suspicious, _VIEWS_SCHEMA)
+        searched = small_table(trace.spark, suspicious, _VIEWS_SCHEMA)
         deliveries = trace.deliveries.join(sf.broadcast(searched), ["run", "view_hash"])
         counted = until_divergence(deliveries, trace.diverged)
         tables += [conflicts(counted), empty_positions(deliveries, trace)]
     if ends := list(early_ends(trace)):
         tables.append(empty_ends(ends, trace))
-    if trace.irregular is not None:
+    if trace.irregular is not None and trace.any("misplaced"):
         tables.append(several_positions(trace.irregular))
     return union(trace, tables)
 
 
 def suspicious_views(trace: TraceTables) -> DataFrame:
-    """Views with irregular messages, or whose messages do not fill the positions from the view's first on."""
+    """Views with messages that have several positions, or whose messages do not fill the positions.
+
+    Positions are filled from the view's first on. An irregular message that has one position, because some
+    member lacks it, counts like any other: however many there are, no delivery is looked at again.
+    """
     once = sf.count_distinct("position") == sf.count(sf.lit(1))
     filled = (sf.min("position") == sf.col("first_position")) & (
         sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1))
     )
     known = trace.views.select("run", "view_hash", "first_position", "gapless")
     found = (
-        trace.messages.where("deliveries > 0 and not irregular")
-        .join(known, ["run", "view_hash"])
+        trace.messages.where("deliveries > 0 and not misplaced")
+        .join(known, ["run", "view_hash"], "left")
         .groupBy("run", "view_hash", "first_position", "gapless")
         .agg((once & (filled | ~sf.col("gapless"))).alias("filled"))
         .where("not filled")
         .select("run", "view_hash")
     )
-    if trace.irregular is not None:
-        found = found.unionByName(trace.irregular.select("run", "view_hash")).distinct()
+    if trace.irregular is not None and trace.any("misplaced"):
+        misplaced = trace.messages.where("misplaced").select(message_hash().alias("message_hash"))
+        of_misplaced = trace.irregular.join(sf.broadcast(misplaced), "message_hash", "left_semi")
+        found = found.unionByName(of_misplaced.select("run", "view_hash")).distinct()
     return found.join(known, ["run", "view_hash"], "left")
 
 
 def conflicts(deliveries: DataFrame) -> DataFrame:
-    """Positions at which more than one message was delivered, and who delivered which."""
+    """Positions at which more than one message was delivered, and who delivered which.
+
+    Which positions these are is found first: to collect who delivered what is much more work.
+    """
+    in_conflict = (
+        deliveries.withColumn("message_hash", message_hash())
+        .groupBy("run", "view_hash", "position")
+        .agg(sf.min("message_hash").alias("lowest"), sf.max("message_hash").alias("highest"))
+        .where("lowest < highest")
+        .select("run", "view_hash", "position")
+    )
     who = sf.concat(names("members"), sf.lit(" delivered "), sf.col("message"))
     found = (
-        deliveries.withColumn("message", message_id())
+        deliveries.join(in_conflict, ["run", "view_hash", "position"], "left_semi")
+        .withColumn("message", message_id())
         .groupBy(*_VIEW, "position", "message")
         .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
         .withColumn("who", who)
@@ -91,7 +109,6 @@ def conflicts(deliveries: DataFrame) -> DataFrame:
             sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("members")))).alias("members"),
             sf.array_sort(sf.collect_list("who")).alias("who"),
         )
-        .where(sf.size("messages") > 1)
     )
     return violations(
         found,
@@ -111,8 +128,16 @@ def several_positions(irregular: DataFrame) -> DataFrame:
         sf.lit(" of view "),
         view_id(),
     )
+    place = sf.struct("view_hash", "position")
+    binding = irregular.where("binding")
+    misplaced = (
+        binding.groupBy("message_hash")
+        .agg(sf.min(place).alias("lowest"), sf.max(place).alias("highest"))
+        .where("lowest < highest")
+        .select("message_hash")
+    )
     found = (
-        irregular.where("binding")
+        binding.join(misplaced, "message_hash", "left_semi")
         .groupBy(*MESSAGE_KEY, "view", "coordinator", "position")
         .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
         .withColumn("where", where)
@@ -122,7 +147,6 @@ def several_positions(irregular: DataFrame) -> DataFrame:
             sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("members")))).alias("members"),
             sf.array_sort(sf.collect_list("where")).alias("where"),
         )
-        .where(sf.size("where") > 1)
         .select("*", "first.*")
     )
     return violations(
@@ -170,7 +194,7 @@ def early_ends(trace: TraceTables) -> Iterator[tuple[str, ViewName, int, int]]:
 def empty_ends(ends: list[tuple[str, ViewName, int, int]], trace: TraceTables) -> DataFrame:
     """Positions at the end of a view that nobody delivered at, without an excuse."""
     rows = [(run, *view, due, end) for run, view, due, end in ends]
-    gaps = with_view_hash(trace.spark.createDataFrame(rows, _ENDS_SCHEMA))
+    gaps = with_view_hash(small_table(trace.spark, rows, _ENDS_SCHEMA))
     return report_gaps(gaps, trace, "nobody delivered at position %d, although the view ends at %d")
 
 

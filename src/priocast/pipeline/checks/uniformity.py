@@ -22,6 +22,7 @@ from pyspark.sql import functions as sf
 from priocast.pipeline.checks.agreement import deliverers, lacking_among_peers, report_missing
 from priocast.pipeline.membership import GroupView
 from priocast.pipeline.message_table import is_reference
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
 from priocast.pipeline.trace_tables import TraceTables, with_view_hash
 from priocast.pipeline.violations import names, union, violations
@@ -123,7 +124,7 @@ def receivers(trace: TraceTables) -> DataFrame:
 
 def bits_of_members(trace: TraceTables) -> DataFrame:
     """Each member's bit in each view, and the last step at which it certainly worked there."""
-    return with_view_hash(trace.spark.createDataFrame(list(_bits_of_members(trace)), _BITS_SCHEMA))
+    return with_view_hash(small_table(trace.spark, _bits_of_members(trace), _BITS_SCHEMA))
 
 
 def required(trace: TraceTables) -> DataFrame:
@@ -136,7 +137,7 @@ def required(trace: TraceTables) -> DataFrame:
         for word, bits in _required_bits(view, to, trace.truncated_processes(run))
     ]
     return (
-        with_view_hash(trace.spark.createDataFrame(rows, _REQUIRED_SCHEMA))
+        with_view_hash(small_table(trace.spark, rows, _REQUIRED_SCHEMA))
         .withColumn("to_hash", sf.xxhash64("to"))
         .drop("view", "coordinator", "to")
     )

@@ -26,6 +26,7 @@ from priocast.core.guarantees import VIEW_SYNCHRONY
 from priocast.core.violation import Violation
 from priocast.pipeline.membership import GroupView, name_of
 from priocast.pipeline.process_history import ReceivedView, RecordedProcess, TraceHistory
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import StoredRun, message_id, process_id, view_id
 from priocast.pipeline.trace_tables import TraceTables, Views
 from priocast.pipeline.violations import union, violations
@@ -185,7 +186,7 @@ def _interval(process: RecordedProcess, index: int | None) -> tuple[int, int, in
 
 def outside_view(trace: TraceTables, intervals: Iterable[_Interval]) -> DataFrame:
     """Deliveries before the process received their view, after the next one, or at a position of another."""
-    known = trace.spark.createDataFrame(list(intervals), _INTERVALS_SCHEMA)
+    known = small_table(trace.spark, intervals, _INTERVALS_SCHEMA)
     step, position = sf.col("step"), sf.col("position")
     last = position + sf.col("count") - 1
     how = (
@@ -211,7 +212,7 @@ def outside_view(trace: TraceTables, intervals: Iterable[_Interval]) -> DataFram
 
 def from_outsiders(trace: TraceTables, outsiders: Iterable[tuple[str, int, str, str]]) -> DataFrame:
     """Senders whose messages were delivered in a view that they are not in, each with the first message."""
-    known = trace.spark.createDataFrame(list(outsiders), _OUTSIDERS_SCHEMA)
+    known = small_table(trace.spark, outsiders, _OUTSIDERS_SCHEMA)
     found = (
         trace.delivered_batches.withColumn("outsider", process_id("sender", "sender_incarnation"))
         .join(sf.broadcast(known), ["run", "view", "coordinator", "outsider"])
