@@ -1,0 +1,1 @@
+"""Transactions of many clients against real replicas under faults, and the judgement of what they saw."""
