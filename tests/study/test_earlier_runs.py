@@ -9,7 +9,8 @@ from tools.reorder_page import figure_2
 
 from priocast.core.errors import InvalidOption
 from priocast.study.earlier_runs import prepare
-from priocast.trace.run_directory import MANIFEST, MESSAGES, SERVICES, write_manifest
+from priocast.trace.columns import MESSAGES, SERVICES
+from priocast.trace.run_directory import MANIFEST, write_manifest
 
 
 def run_of_study(directory: Path, **labels: str) -> Path:

@@ -27,7 +27,8 @@ from priocast.advice.costs import (
     ClassCosts,
 )
 from priocast.advice.situation import Situation
-from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol_interface import Protocol
 from priocast.protocols import PROTOCOLS
 
 CLOSE = 1.1

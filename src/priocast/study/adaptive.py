@@ -14,7 +14,7 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.core.violation import Violation
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.options import MembershipOptions
 from priocast.protocols.adaptive.packets import FilledSlot, SkippedTurns
@@ -27,9 +27,9 @@ from priocast.simulation.trace_writer import write_run
 from priocast.study.adaptive_load import PAYLOAD_BYTES, SENDERS, AdaptiveLoad
 from priocast.study.adaptive_worker import SenderReport, SenderTask, SlotSample
 from priocast.testing.process_group import WorkerProgram, loopback_members, member_name, run_tasks
+from priocast.trace.schema import SETTLED_LABEL
 from priocast.trace.weight_samples import WeightSample
 
-SETTLED_LABEL = "settled_s"
 ALL_ACK, CAUSAL = "all-ack", "causal"
 _FOUNDED_US = 1_000_000
 _LATENCY_US, _SPREAD_US = 200, 100

@@ -70,7 +70,7 @@ class AdaptiveLoad(msgspec.Struct, frozen=True, kw_only=True):
         slow = 1 / self.slow_seconds
         constant = phases_of((*FAST_RATES, slow, slow, slow), from_us)
         if self.joins:
-            constant = (*constant, LoadPhase(SENDERS, from_us + self.joins_at_us, _SECOND_US // 10))
+            constant = (*constant, LoadPhase(SENDERS, from_us + self.joins_at_us, 10))
         if not self.changes:
             return constant
 
@@ -79,10 +79,10 @@ class AdaptiveLoad(msgspec.Struct, frozen=True, kw_only=True):
 
         return (
             *constant,
-            LoadPhase(0, at(1 / 4), round(self.slow_seconds * _SECOND_US)),
-            LoadPhase(3, at(1 / 4), _SECOND_US // 10),
+            LoadPhase(0, at(1 / 4), slow),
+            LoadPhase(3, at(1 / 4), 10),
             LoadPhase(2, at(1 / 2), 0),
-            LoadPhase(2, at(3 / 4), _SECOND_US // 20),
+            LoadPhase(2, at(3 / 4), 20),
         )
 
     def times_us(self, sender: int) -> list[int]:

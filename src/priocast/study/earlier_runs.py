@@ -5,7 +5,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from priocast.core.errors import InvalidOption, TraceFault
-from priocast.trace.run_directory import GROUP_EVENTS, JOURNALS, MANIFEST, MESSAGES, SERVICES, read_manifest
+from priocast.trace.columns import GROUP_EVENTS, MESSAGES, SERVICES
+from priocast.trace.run_directory import JOURNALS, MANIFEST, read_manifest
 
 #: Segments, whole and begun, and journals, as members name them: a-1-000000.parquet.
 _ROWS = re.compile(r".+-\d+-\d{6}\.parquet|\..+-\d+-\d{6}\.part|.+-\d+\.journal")

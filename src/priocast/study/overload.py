@@ -1,6 +1,6 @@
 """The demo's three runs: the same work plain and prioritised under overload, and prioritised at half load."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,8 +58,13 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
     ]
 
 
-def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
-    """Carry out one run on processes of this machine, over TCP on the loopback network."""
+def carry_out(
+    planned: PlannedRun, traces: Path, on_progress: Callable[[int], None], admins: Sequence[str] = ()
+) -> FinishedRun:
+    """Carry out one run on processes of this machine, over TCP on the loopback network.
+
+    `admins` are addresses for the live pages of the members, if they shall have one.
+    """
     tasks = [
         OverloadTask(
             run=planned.name,
@@ -71,8 +76,9 @@ def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], No
             workload=planned.workload,
             trace=str(traces / planned.name),
             labels={"title": planned.title, "load": f"{planned.workload.load:g}"},
+            admin=admins[index] if admins else None,
         )
-        for member in loopback_members(planned.workload.members)
+        for index, member in enumerate(loopback_members(planned.workload.members))
     ]
     results = run_tasks(_WORKER, tasks, on_progress)
     return FinishedRun(

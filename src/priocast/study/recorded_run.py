@@ -15,13 +15,17 @@ _SLOW_MS = MembershipOptions(founders=1).slow_ms
 
 
 class RecordedRunTask(MemberTask, frozen=True, kw_only=True):
-    """The task of one member of a run that records its trace; nothing is recorded if `trace` is empty."""
+    """The task of one member of a run that records its trace; nothing is recorded if `trace` is empty.
+
+    `admin` is the address of its live page, if it has one.
+    """
 
     run: str
     order: str
     options: OrderingOptions
     trace: str
     labels: dict[str, str]
+    admin: str | None = None
 
 
 def join_run(
@@ -44,4 +48,5 @@ def join_run(
         trace=Path(task.trace) if task.trace else None,
         run=task.run if task.trace else "",
         labels=task.labels if task.trace else None,
+        admin=task.admin,
     )

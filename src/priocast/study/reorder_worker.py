@@ -22,9 +22,9 @@ from priocast.core.message import OrderedBatch
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.options import MembershipOptions
-from priocast.membership.stream import ViewStart
+from priocast.membership.stream_items import ViewStart
 from priocast.network.address import Address, parse_address
 from priocast.network.interface import Receiver
 from priocast.network.tcp import TcpNetwork, TcpPort

@@ -12,7 +12,7 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.links.fifo_link import RELIABLE_NETWORK
+from priocast.links.frame import RELIABLE_NETWORK
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.protocols import check_order
 from priocast.simulation.load_phases import phases_of
