@@ -14,17 +14,18 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from priocast.campaign.plan import Plan
+from priocast.campaign.plan import ANY, Plan, options_of
 from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
 from priocast.core.errors import InvalidOption
 from priocast.pipeline.executors import on_executors, ship_code, tasks_done
 from priocast.pipeline.session import spark_session
+from priocast.simulation.choice import replay_command
 
 OnSeedsDone = Callable[[int], None]
 
 RESULTS = "results"
 #: Columns by which results can be summarised.
-GROUPINGS = ("cell", "order", "prioritised", "policy", "delivery", "members")
+GROUPINGS = ("cell", "order", "prioritised", "policy", "delivery", "members", "load", "fault")
 _SEEDS_PER_TASK = 4
 _TASKS_PER_CORE = 32
 _FAILED_SHOWN_MAX = 1_000
@@ -150,7 +151,7 @@ def _summary(stored: DataFrame, by: tuple[str, ...], seeds_run: int) -> Campaign
     )
     rows = [
         CampaignRow(
-            values={name: str(row[name]) for name in by},
+            values={name: ANY if row[name] is None else str(row[name]) for name in by},
             **{name: row[name] for name in CampaignRow.__struct_fields__ if name != "values"},
         )
         for row in grouped.orderBy(*by).collect()
@@ -166,12 +167,8 @@ def _summary(stored: DataFrame, by: tuple[str, ...], seeds_run: int) -> Campaign
                 cell=row["cell"],
                 seed=row["seed"],
                 violations=tuple(row["violations"]),
-                replay=_replay(row["cell"], row["seed"]),
+                replay=replay_command(row["seed"], options_of(row["cell"])),
             )
             for row in failed
         ),
     )
-
-
-def _replay(cell: str, seed: int) -> str:
-    return f"priocast simulate --seeds {seed}{'' if cell == 'any' else f' {cell}'} --show"

@@ -4,16 +4,19 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-import priocast
 from priocast.core.errors import InvalidOption
-from priocast.simulation.scenario_generator import Choice, Delivery, Policy
+from priocast.simulation.choice import Choice, Delivery, Policy
+from priocast.simulation.faults import FaultKind
 
 #: The packages whose code decides what a seed does.
 _SIMULATED = ("core", "links", "membership", "protocols", "services", "simulation", "trace")
 _FINGERPRINT_LENGTH = 16
+#: What is drawn from the seed, and not fixed.
+ANY = "any"
 
 
 class PlannedSeed(msgspec.Struct, frozen=True):
@@ -44,19 +47,34 @@ class Plan(msgspec.Struct, frozen=True):
                 yield PlannedSeed(cell, choice, seed)
 
 
-def make_plan(
-    seeds: range, orders: Sequence[str], policies: Sequence[Policy], deliveries: Sequence[Delivery]
-) -> Plan:
-    """One cell for each combination of these options; what is not given is drawn from the seed.
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of each option of a `Choice`; what has none is drawn from the seed."""
+
+    order: Sequence[str] = ()
+    policy: Sequence[Policy] = ()
+    delivery: Sequence[Delivery] = ()
+    members: Sequence[int] = ()
+    load: Sequence[int] = ()
+    fault: Sequence[FaultKind] = ()
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the values."""
+        names = self.__struct_fields__
+        for values in product(*(getattr(self, name) or (None,) for name in names)):
+            yield dict(zip(names, values, strict=True))
+
+
+def make_plan(seeds: range, matrix: Matrix) -> Plan:
+    """One cell for each combination of these options.
 
     An order that does not support partitionable groups has no partitionable cells, unless nothing else was
     asked for, which is an error.
     """
     cells: dict[str, Choice] = {}
     rejected: InvalidOption | None = None
-    for options in product(orders or (None,), policies or (None,), deliveries or (None,)):
+    for options in matrix.combinations():
         try:
-            choice = Choice(*options)
+            choice = Choice(**options)
         except InvalidOption as error:
             rejected = error
         else:
@@ -68,13 +86,17 @@ def make_plan(
 
 def cell_name(choice: Choice) -> str:
     """The options of `priocast simulate` that fix what this cell fixes; `any` if it fixes nothing."""
-    options = " ".join(f"--{name} {value}" for name, value in msgspec.structs.asdict(choice).items() if value)
-    return options or "any"
+    return str(choice) or ANY
+
+
+def options_of(cell: str) -> str:
+    """The options of `priocast simulate` that a cell fixes."""
+    return "" if cell == ANY else cell
 
 
 def fingerprint() -> str:
     """A hash of the code that decides what a seed does: results of different code are not mixed."""
-    root = Path(priocast.__file__).parent
+    root = Path(__file__).parent.parent
     files = [root / "member.py"]
     for package in _SIMULATED:
         files += sorted((root / package).rglob("*.py"))

@@ -3,21 +3,22 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from priocast.pipeline.checks.service_catalogue import broken_promises
 from priocast.pipeline.html import Content, Html, element, table, tag
 from priocast.pipeline.progress import Progress, ignore_progress
 from priocast.pipeline.report_page import page, write_page
 from priocast.pipeline.session import LOCAL
-from priocast.pipeline.study import open_trace
-from priocast.pipeline.tables.fault_coverage import FaultCoverage, fault_coverage
-from priocast.pipeline.verdicts import judge
+from priocast.pipeline.study import open_services
+from priocast.pipeline.tables.fault_coverage import FaultCoverage, fault_coverage, with_totals
 
 
 def study_faults(
     path: Path, master: str = LOCAL, out_html: Path | None = None, progress: Progress = ignore_progress
 ) -> list[FaultCoverage]:
-    """Check the runs of a campaign; with `out_html`, write the report there."""
-    with open_trace(path, master, progress) as trace:
-        rows = fault_coverage(trace, judge(trace, progress=progress))
+    """Check the promises of the qualities in a campaign; with `out_html`, write the report there."""
+    with open_services(path, master, progress) as trace:
+        broken = broken_promises(trace.services, progress) if trace.services is not None else {}
+        rows = fault_coverage(trace, broken)
     if out_html is not None:
         progress("writing the report")
         write_page(render_coverage(rows), out_html)
@@ -49,7 +50,7 @@ def _part(title: str, rows: Sequence[FaultCoverage]) -> Iterable[Html]:
     )
     yield table(
         ["fault", "quality", "runs", "affected", "injected", "noticed", "tolerated", "coverage", "lost"],
-        map(_cells, rows),
+        map(_cells, with_totals(rows)),
         numbers_from=2,
     )
 

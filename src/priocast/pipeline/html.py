@@ -24,10 +24,11 @@ def render(content: Content) -> str:
     return escape(str(content))
 
 
-def element(name: str, *contents: Content, css: str = "") -> Html:
+def element(name: str, *contents: Content, css: str = "", style: str = "") -> Html:
     """An element with its contents."""
-    attribute = f' class="{escape(css)}"' if css else ""
-    return Html(f"<{name}{attribute}>{''.join(map(render, contents))}</{name}>")
+    attributes = f' class="{escape(css)}"' if css else ""
+    attributes += f' style="{escape(style)}"' if style else ""
+    return Html(f"<{name}{attributes}>{''.join(map(render, contents))}</{name}>")
 
 
 def tag(text: str, kind: str) -> Html:
@@ -55,6 +56,11 @@ def table(
         for row in rows
     ]
     return element("div", element("table", element("thead", head), element("tbody", *body)), css="card")
+
+
+def folded(summary: str, *contents: Content) -> Html:
+    """Contents that are shown when a reader opens them."""
+    return element("details", element("summary", summary), *contents)
 
 
 def figure(svg: str, caption: str) -> Html:

@@ -9,32 +9,37 @@ from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_svg
-from priocast.pipeline.html import Content, Html, element, figure, table, tag
+from priocast.pipeline.html import Content, Html, element, figure, folded, table, tag
+from priocast.pipeline.report_finding import finding_section
 from priocast.pipeline.report_page import page, write_page
 from priocast.pipeline.report_senders import senders_section
 from priocast.pipeline.results import StudyResult
 from priocast.pipeline.tables.delivery_time import name_of
 from priocast.pipeline.tables.membership import Origin
 from priocast.pipeline.verdicts import Verdict
+from priocast.trace.remote_directory import without_secrets
 from priocast.trace.schema import Manifest
 
+_FACTS_SHOWN = 5
 
-def write_report(result: StudyResult, source: Path, path: Path) -> Path:
+
+def write_report(result: StudyResult, source: str | Path, path: Path) -> Path:
     """Write the report; an earlier one is replaced."""
     return write_page(render_page(result, source), path)
 
 
-def render_page(result: StudyResult, source: Path) -> str:
+def render_page(result: StudyResult, source: str | Path) -> str:
     """The whole page."""
     group = ", ".join(dict.fromkeys(run.manifest.group for run in result.runs))
     return page(
         f"Priocast report: {group}",
         element("h1", f"Group “{group}”: guarantees and measurements"),
+        *finding_section(result),
         _summary(result),
-        *_runs(result),
         *_verdicts(result),
-        *_views(result),
+        *_runs(result),
         *_delivery_times(result),
+        *_views(result),
         *senders_section(result),
         *_over_time(result),
         *_reproduce(source),
@@ -52,22 +57,39 @@ def _summary(result: StudyResult) -> Html:
     promises = sum(verdict.promised for verdict in result.verdicts)
     if result.broken:
         text = f"{len(result.broken)} of {promises} promises were broken; see below."
+    elif result.undecided:
+        text = f"{len(result.undecided)} of {promises} promises cannot be decided; the others were kept."
     else:
         text = f"All {promises} promises were kept."
-    banner = element("div", text, css=f"banner {'bad' if result.broken else 'good'}")
+    banner = element("div", text, css=f"banner {'bad' if result.broken or result.undecided else 'good'}")
     return Html(size.text + banner.text)
 
 
 def _runs(result: StudyResult) -> Iterable[Html]:
+    """The runs: what differs between them, and everything about them to unfold."""
     manifests = [run.manifest for run in result.runs]
     facts = [_facts(manifest) for manifest in manifests]
+    names = list(dict.fromkeys(name for of_run in facts for name in of_run))
+    headings = ["run", *(manifest.run for manifest in manifests)]
+
+    def row(name: str) -> list[Content]:
+        return [name, *(of_run.get(name, "-") for of_run in facts)]
+
+    differing = [name for name in names if len({of_run.get(name) for of_run in facts}) > 1]
     yield element("h2", "Runs")
-    rows = [[name, *(of_run[name] for of_run in facts)] for name in facts[0]]
-    yield table(["run", *(manifest.run for manifest in manifests)], rows)
+    if len(facts) > 1:
+        yield element("p", "What differs between the runs; everything else is the same in all.", css="soft")
+        yield table(headings, map(row, differing))
+        same = [[name, facts[0][name]] for name in names if name not in differing]
+        yield folded(f"The same in all runs: {len(same)} facts and options", table(["", "all runs"], same))
+    else:
+        shown, others = map(row, names[:_FACTS_SHOWN]), map(row, names[_FACTS_SHOWN:])
+        yield table(headings, shown)
+        yield folded(f"{len(names) - _FACTS_SHOWN} more facts and options", table(headings, others))
 
 
-def _facts(manifest: Manifest) -> dict[str, Content]:
-    return {
+def _facts(manifest: Manifest) -> dict[str, str]:
+    facts = {
         "protocol": manifest.order,
         "priorities": f"yes, starvation: {manifest.starvation}" if manifest.prioritised else "no (plain)",
         "members": ", ".join(manifest.members),
@@ -77,15 +99,10 @@ def _facts(manifest: Manifest) -> dict[str, Content]:
         "delivery": manifest.delivery,
         "clock": manifest.clock,
         "seed": "none" if manifest.seed is None else str(manifest.seed),
-        "options": _pairs(manifest.options),
-        "labels": _pairs(manifest.labels),
-        "versions": _pairs(manifest.versions),
     }
-
-
-def _pairs(values: dict[str, str] | dict[str, int | float | str | bool | None]) -> Html:
-    lines = [element("div", element("code", f"{name} = {value}")) for name, value in values.items()]
-    return Html("".join(line.text for line in lines) or "none")
+    for kind, values in (("label", manifest.labels), ("", manifest.options), ("version", manifest.versions)):
+        facts |= {f"{kind} {name}".strip(): str(value) for name, value in values.items()}
+    return facts
 
 
 def _verdicts(result: StudyResult) -> Iterable[Html]:
@@ -100,17 +117,21 @@ def _verdicts(result: StudyResult) -> Iterable[Html]:
     verdict_of = {(verdict.guarantee, verdict.run): verdict for verdict in result.verdicts}
     statements = {verdict.guarantee: verdict.statement for verdict in result.verdicts}
     rows: list[list[Content]] = [
-        [name, text, *(_result(verdict_of.get((name, run))) for run in runs)]
+        [_named(name, text), *(_result(verdict_of.get((name, run))) for run in runs)]
         for name, text in statements.items()
     ]
-    yield table(["guarantee", "statement", *runs], rows)
+    yield table(["guarantee", *runs], rows)
     for verdict in result.verdicts:
-        if not verdict.holds:
+        if verdict.violations:
             yield element("h3", f"{verdict.run}: {verdict.guarantee}")
             shown = len(verdict.examples)
             yield element("p", f"{verdict.violations:,} violations; the first {shown}:", css="soft")
             headings = ["view", "position", "messages", "members", "what happened"]
             yield table(headings, map(_violation, verdict.examples))
+
+
+def _named(guarantee: str, statement: str) -> Html:
+    return Html(element("div", guarantee).text + element("div", statement, css="soft").text)
 
 
 def _result(verdict: Verdict | None) -> Html:
@@ -120,6 +141,8 @@ def _result(verdict: Verdict | None) -> Html:
     examined = element("div", f"{verdict.examined:,} {verdict.unit}", css="soft")
     if not verdict.promised:
         word = tag("not promised", "quiet")
+    elif not verdict.decidable:
+        word = tag("not decidable: the clocks cannot be compared", "quiet")
     elif verdict.holds:
         word = tag("holds", "good")
     else:
@@ -245,8 +268,8 @@ def _over_time(result: StudyResult) -> Iterable[Html]:
     )
 
 
-def _reproduce(source: Path) -> Iterable[Html]:
-    quoted = shlex.quote(str(source))
+def _reproduce(source: str | Path) -> Iterable[Html]:
+    quoted = shlex.quote(without_secrets(str(source)))
     yield element("h2", "Reproduce")
     yield element(
         "p",

@@ -21,6 +21,17 @@ td .soft { font-size: .82rem; margin-top: .15rem; white-space: nowrap; }
   font-weight: 600; }
 .banner.good { background: var(--good-back); color: var(--good); }
 .banner.bad { background: var(--bad-back); color: var(--bad); }
+h1:has(+ .finding) { font-size: 1rem; color: var(--soft); letter-spacing: 0; }
+.finding { font-size: 2rem; line-height: 1.25; font-weight: 650; letter-spacing: -.015em; max-width: 32ch;
+  margin: .4rem 0 1rem; }
+th .soft { font-size: .82rem; font-weight: 400; min-width: 11rem; max-width: 34rem; }
+.bars { padding: .9rem 1.1rem; }
+.bar-row { display: grid; grid-template-columns: 1fr auto; gap: .1rem 1rem; align-items: baseline; }
+.bar-row + .bar-row { margin-top: .8rem; }
+.bar-row .bar { grid-column: 1 / -1; height: 1.1rem; border-radius: 4px; background: var(--soft); }
+.bar-row:last-child .bar { background: var(--accent); }
+details { margin: .6rem 0; }
+summary { cursor: pointer; color: var(--accent); font-weight: 600; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .4rem 1.1rem;
   margin: .8rem 0; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
@@ -42,6 +53,10 @@ figure { margin: 1rem 0 1.6rem; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .92rem; margin-top: .3rem; max-width: 80ch; }
 footer { margin-top: 3rem; color: var(--soft); font-size: .88rem; }
+@media (max-width: 640px) { main { padding: 1.2rem .9rem 3rem; } h1 { font-size: 1.35rem; }
+  .finding { font-size: 1.4rem; } .card { padding: .2rem .7rem; } table { font-size: .84rem; }
+  th, td { padding: .4rem .45rem; } figure > .card { padding: .4rem; }
+  figure > .card > svg { min-width: 560px; } }
 @media print { body { background: #fff; font-size: 12px; } main { max-width: none; padding: 0; }
   .card, figure, .banner, tr { break-inside: avoid; } h2 { break-after: avoid; } }
 """

@@ -15,8 +15,9 @@ from pyspark.sql import functions as sf
 from priocast.core.quality import QualityKind
 from priocast.core.service_promises import FIFO_KINDS
 from priocast.pipeline.process_history import TraceHistory
-from priocast.pipeline.sources import StoredRun, process_id, read_services
-from priocast.trace.schema import DELIVERED, FINISHED, SENT
+from priocast.pipeline.small_tables import small_table
+from priocast.pipeline.sources import StoredRun, StoredRuns, process_id, read_services
+from priocast.trace.schema import DELIVERED, FINISHED, LATE, SENT
 
 KEY = ("run", "message")
 _PROCESSES_SCHEMA = (
@@ -46,17 +47,25 @@ class ServiceTables:
         return sum(self.counts.get((run, kind), 0) for kind in kinds)
 
 
+@dataclass(frozen=True)
+class ServiceTrace:
+    """Some runs, and what their members did with qualities of service, if anything."""
+
+    runs: tuple[StoredRun, ...]
+    services: ServiceTables | None
+
+
 @contextmanager
 def load_services(
-    spark: SparkSession, runs: Sequence[StoredRun], histories: Mapping[str, TraceHistory]
+    stored: StoredRuns, histories: Mapping[str, TraceHistory]
 ) -> Iterator[ServiceTables | None]:
     """Read the table `services` of the runs that have one; None if there is no such run."""
-    used = [run for run in runs if run.has_services]
+    used = [run for run in stored.runs if run.has_services]
     if not used:
         yield None
         return
-    rows = _with_message(read_services(spark, used))
-    processes = sf.broadcast(_processes(spark, used, histories))
+    rows = _with_message(read_services(stored, used))
+    processes = sf.broadcast(_processes(stored.spark, used, histories))
     delivered = rows.where(sf.col("event") == DELIVERED).select(
         *KEY,
         "process",
@@ -65,6 +74,7 @@ def load_services(
         "unit",
         "view",
         "coordinator",
+        sf.when(~sf.array_contains("reasons", LATE), sf.col("time_ns")).alias("timely_ns"),
         sf.col("quality").alias("delivered_quality"),
         sf.col("priority").alias("delivered_priority"),
     )
@@ -122,8 +132,8 @@ def _messages(rows: DataFrame, delivered: DataFrame, processes: DataFrame) -> Da
         .groupBy(*KEY)
         .agg(
             sf.collect_set("process").alias("holders"),
-            sf.min("time_ns").alias("first_ns"),
-            sf.max("time_ns").alias("last_ns"),
+            sf.min("timely_ns").alias("first_ns"),
+            sf.max("timely_ns").alias("last_ns"),
         )
     )
     return (
@@ -166,7 +176,7 @@ def _processes(
         correct = [each for each in orderly if histories[run.name].processes[each].stop is None]
         precision_ns = int(run.manifest.options.get(_PRECISION_OPTION) or _PRECISION_US) * 1_000
         rows.append((run.name, correct, orderly, precision_ns, run.has_one_clock))
-    return spark.createDataFrame(rows, _PROCESSES_SCHEMA)
+    return small_table(spark, rows, _PROCESSES_SCHEMA)
 
 
 def orderly_processes(history: TraceHistory) -> list[str]:

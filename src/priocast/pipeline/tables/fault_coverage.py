@@ -7,14 +7,16 @@ sent. It was *tolerated* if every promise held, for the simulator and for Spark.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.service_tables import ServiceTrace
 from priocast.pipeline.sources import StoredRun
-from priocast.pipeline.trace_tables import TraceTables
-from priocast.pipeline.verdicts import Verdict
+
+ALL_QUALITIES = "all"
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,19 @@ class FaultCoverage:
         return self.tolerated / self.affected if self.affected else 1.0
 
 
-def fault_coverage(trace: TraceTables, verdicts: Iterable[Verdict]) -> list[FaultCoverage]:
-    """The coverage of each kind of fault and quality, in the order of the runs' labels."""
+def fault_coverage(trace: ServiceTrace, broken_on_spark: Mapping[str, set[str]]) -> list[FaultCoverage]:
+    """The coverage of each kind of fault and quality, in the order of the runs' labels.
+
+    `broken_on_spark` are the guarantees that do not hold, by run. If the simulator found a violation, which
+    is in the labels, it ended the run there: what Spark misses in it would have come later.
+    """
     noticed = _noticed_in_receipts(trace)
-    broken: dict[str, set[str]] = defaultdict(set)
-    for verdict in verdicts:
-        if verdict.promised and not verdict.holds:
-            broken[verdict.run].add(verdict.guarantee)
+    broken: dict[str, set[str]] = {}
     cells: dict[tuple[str, str], list[StoredRun]] = defaultdict(list)
     for run in trace.runs:
         labels = run.manifest.labels
-        broken[run.name].update(filter(None, labels["broken"].split(", ")))
+        of_simulator = set(filter(None, labels["broken"].split(", ")))
+        broken[run.name] = of_simulator or broken_on_spark.get(run.name, set())
         cells[labels["fault"], labels["quality"]].append(run)
     found = []
     for (fault, quality), runs in sorted(cells.items()):
@@ -72,7 +76,26 @@ def fault_coverage(trace: TraceTables, verdicts: Iterable[Verdict]) -> list[Faul
     return found
 
 
-def _noticed_in_receipts(trace: TraceTables) -> set[str]:
+def with_totals(rows: Sequence[FaultCoverage]) -> Iterator[FaultCoverage]:
+    """The rows, and before those of each kind of fault one for all its qualities, if there are several."""
+    for _, grouped in groupby(rows, key=lambda row: row.fault):
+        same = list(grouped)
+        if len(same) > 1:
+            yield FaultCoverage(
+                fault=same[0].fault,
+                quality=ALL_QUALITIES,
+                assumed=same[0].assumed,
+                runs=sum(row.runs for row in same),
+                affected=sum(row.affected for row in same),
+                injected=sum(row.injected for row in same),
+                noticed=sum(row.noticed for row in same),
+                tolerated=sum(row.tolerated for row in same),
+                lost=tuple(sorted({each for row in same for each in row.lost})),
+            )
+        yield from same
+
+
+def _noticed_in_receipts(trace: ServiceTrace) -> set[str]:
     """The runs in which a receipt says that something was lost or rejected."""
     if trace.services is None:
         return set()

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import StoredRun, messages, process_id, read_services
 from priocast.pipeline.trace_tables import TraceTables
-from priocast.trace.schema import BROADCAST, DELIVERED, SENT
+from priocast.trace.schema import BROADCAST, DELIVERED, SENT, SETTLED_LABEL
 
-#: A run with this label is measured by sender: when its load is settled and when it ends, in seconds after
-#: the first message, separated by a colon.
-SETTLED_LABEL = "settled_s"
 _TICKS_PER_SECOND = 10
 _KEY = ("run", "sender", "stream", "number")
 
@@ -112,8 +110,8 @@ def deliveries_at_others(trace: TraceTables) -> DataFrame | None:
     if not runs:
         return None
     spark = trace.spark
-    known = spark.createDataFrame(
-        [(run.name, *_settled(run)) for run in runs], "run string, settled_s double, end_s double"
+    known = small_table(
+        spark, [(run.name, *_settled(run)) for run in runs], "run string, settled_s double, end_s double"
     )
     events = _ordered(trace)
     if with_services := [run for run in runs if run.has_services]:
@@ -152,7 +150,7 @@ def _ordered(trace: TraceTables) -> DataFrame:
 
 def _with_quality(trace: TraceTables, runs: list[StoredRun]) -> DataFrame:
     """The same of messages with a quality of service."""
-    rows = read_services(trace.spark, runs).where(sf.col("event").isin(SENT, DELIVERED))
+    rows = read_services(trace.stored, runs).where(sf.col("event").isin(SENT, DELIVERED))
     return rows.select(
         "run",
         process_id("sender", "sender_incarnation").alias("sender"),

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from priocast.core.message_times import MessageTimes
 from priocast.pipeline.sources import read_services
 from priocast.pipeline.trace_tables import TraceTables
-from priocast.trace.schema import DELIVERED, FINISHED, SENT
+from priocast.trace.schema import DELIVERED, FINISHED, LATE, SENT
 
 _MESSAGE = ("run", "sender", "sender_incarnation", "stream", "number")
 
@@ -29,7 +29,7 @@ def service_times(trace: TraceTables) -> list[ServiceTime]:
     runs = [run for run in trace.runs if run.has_services and run.has_one_clock]
     if not runs:
         return []
-    rows = summarise(measured_messages(read_services(trace.spark, runs)))
+    rows = summarise(measured_messages(read_services(trace.stored, runs)))
     return [_from_row(row) for row in rows.orderBy("run", "quality", "bytes").collect()]
 
 
@@ -46,6 +46,7 @@ def measured_messages(rows: DataFrame) -> DataFrame:
         sf.max(at(DELIVERED)).alias("last_ns"),
         sf.max(at(FINISHED)).alias("finished_ns"),
         sf.count(at(DELIVERED)).alias("deliveries"),
+        sf.max((sf.col("event") == DELIVERED) & sf.array_contains("reasons", LATE)).alias("is_late"),
         sf.max(sf.when(sent, sf.col("quality"))).alias("quality"),
         sf.max(sf.when(sent, sf.col("bytes"))).alias("bytes"),
         sf.max(sf.when(sent, sf.size("recipients") * sf.col("units"))).alias("expected"),
@@ -54,7 +55,8 @@ def measured_messages(rows: DataFrame) -> DataFrame:
 
 def summarise(messages: DataFrame) -> DataFrame:
     """Medians and extremes of each run, quality and size."""
-    complete = sf.col("deliveries") == sf.col("expected")
+    timely = ~sf.col("is_late")
+    complete = timely & (sf.col("deliveries") == sf.col("expected"))
 
     def of_complete(end: str, start: str = "sent_ns") -> Column:
         return sf.when(complete, sf.col(end) - sf.col(start))
@@ -62,13 +64,14 @@ def summarise(messages: DataFrame) -> DataFrame:
     spread = of_complete("last_ns", "first_ns")
     return messages.groupBy("run", "quality", "bytes").agg(
         sf.count(sf.when(complete, 1)).alias("count"),
-        sf.count(sf.when(~complete, 1)).alias("incomplete"),
+        sf.count(sf.when(timely & ~complete, 1)).alias("incomplete"),
+        sf.count(sf.when(~timely, 1)).alias("late"),
         sf.median(of_complete("last_ns")).alias("indication_ns"),
         sf.median(of_complete("finished_ns")).alias("confirmation_ns"),
         sf.median(spread).alias("spread_ns"),
         sf.max(spread).alias("spread_max_ns"),
-        sf.min(sf.col("first_ns") - sf.col("sent_ns")).alias("shortest_ns"),
-        sf.max(sf.col("last_ns") - sf.col("sent_ns")).alias("longest_ns"),
+        sf.min(sf.when(timely, sf.col("first_ns") - sf.col("sent_ns"))).alias("shortest_ns"),
+        sf.max(sf.when(timely, sf.col("last_ns") - sf.col("sent_ns"))).alias("longest_ns"),
     )
 
 
@@ -88,4 +91,5 @@ def _from_row(row: Row) -> ServiceTime:
         spread_max_ms=ms("spread_max_ns"),
         shortest_ms=ms("shortest_ns"),
         longest_ms=ms("longest_ns"),
+        late=row["late"],
     )

@@ -8,6 +8,7 @@ from pyspark.sql import functions as sf
 
 from priocast.pipeline.membership import remaining_processes
 from priocast.pipeline.process_history import RecordedProcess
+from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import StoredRun
 from priocast.pipeline.tables.run_time import is_founder, start_times
 from priocast.pipeline.trace_tables import TraceTables
@@ -61,7 +62,7 @@ def count_in_slices(batches: DataFrame, scales: list[_Scale]) -> DataFrame:
     """How many messages each process delivered in each slice, and the maximum that waited there."""
     spark = batches.sparkSession
     schema = "run string, process string, origin_ns long, slice_ns long"
-    known = spark.createDataFrame([(s.run, s.process, s.origin_ns, s.slice_ns) for s in scales], schema)
+    known = small_table(spark, [(s.run, s.process, s.origin_ns, s.slice_ns) for s in scales], schema)
     delivered = sf.when(sf.col("event") == DELIVERED, sf.col("count")).otherwise(0)
     return (
         batches.join(sf.broadcast(known), ["run", "process"])
