@@ -29,7 +29,7 @@ def verdicts_by_module(
         for name, run in module.runs_to_check().items() if hasattr(module, "runs_to_check") else ():
             run.named(f"{module.__name__}{_SEPARATOR}{name}").write_whole(directory)
     found: dict[str, list[Verdict]] = defaultdict(list)
-    with load_trace(spark, open_runs(directory)) as trace:
+    with load_trace(open_runs(spark, directory)) as trace:
         for verdict in judge(trace, examples_max=10_000):
             module_name, _, run_name = verdict.run.partition(_SEPARATOR)
             found[module_name].append(replace(verdict, run=run_name))

@@ -102,6 +102,33 @@ def broadcast_recorded_twice(run: SampleRun) -> Mutant:
     return Mutant(changed, Expected("Integrity", None, (id_of(entry),), (sender,)))
 
 
+def broadcast_after_its_delivery(run: SampleRun) -> Mutant:
+    """A sender records the broadcast of a message after it has delivered it."""
+    entry, row = _broadcast_and_own_delivery(run)
+
+    def change(rows: list[TraceRow]) -> list[TraceRow]:
+        return inserting_after(row, entry)(without(entry)(rows))
+
+    return Mutant(run.changed(change), Expected("Causal order", row.position, (id_of(row),), ("b#1",)))
+
+
+def sender_lacks_what_it_caused(run: SampleRun) -> Mutant:
+    """A sender does not deliver its message, which precedes what it had delivered at its broadcast."""
+    entry, row = _broadcast_and_own_delivery(run)
+    later = _delivery(run, "b", row.position + 1)
+
+    def change(rows: list[TraceRow]) -> list[TraceRow]:
+        return inserting_after(later, entry)(without(entry, row)(rows))
+
+    return Mutant(run.changed(change), Expected("Causal order", row.position, (id_of(row),), ("b#1",)))
+
+
+def _broadcast_and_own_delivery(run: SampleRun) -> tuple[MessageRow, MessageRow]:
+    own = [row for row in run.messages if row.member == row.sender == "b"]
+    delivery = next(row for row in own if row.event == DELIVERED and row.position >= POSITION)
+    return next(row for row in own if row.event == BROADCAST and id_of(row) == id_of(delivery)), delivery
+
+
 def first_delivery_lost_everywhere(run: SampleRun) -> Mutant:
     """Nobody delivers the first message of the only view."""
     gone = [row for row in run.messages if (row.event, row.position) == (DELIVERED, 0)]
@@ -211,6 +238,8 @@ ANY_POLICY = (
     delivery_repeated,
     never_broadcast,
     broadcast_recorded_twice,
+    broadcast_after_its_delivery,
+    sender_lacks_what_it_caused,
     first_delivery_lost_everywhere,
     last_delivery_lost_everywhere,
     outsider,

@@ -36,6 +36,7 @@ def expected_places(run: SampleRun) -> dict[str, list[Place]]:
         "View synchrony": list(view_oracle.expected_places(facts)),
         "Uniformity": [*not_everywhere(facts), *not_received(facts)],
         "FIFO among equals": list(out_of_fifo(facts)),
+        "Causal order": list(acausal(facts)),
         "Priority": [*priority_oracle.overtaken(facts), *priority_oracle.not_in_queue(facts)],
         "Priority accounting": list(accounting_oracle.expected_places(facts, _agreed(facts))),
     }
@@ -313,6 +314,41 @@ def out_of_fifo(facts: TraceFacts) -> Iterator[Place]:
             yield Place(view, event.position, (event.message,), (sender,))
         due[event.stream] = max(due[event.stream], event.number + 1)
         last_view[event.stream] = event.view
+
+
+# Causal order
+
+
+def acausal(facts: TraceFacts) -> Iterator[Place]:
+    """Messages that their sender delivers before their broadcast, or that precede what it had delivered."""
+    agreed = {event.message: event for event in _agreed(facts)}
+    first: dict[str, Event] = {}
+    for event in facts.of(BROADCAST):
+        if event.process == event.stream[0]:
+            first[event.message] = min(event, first.get(event.message, event), key=lambda each: each.step)
+    for message, broadcast in first.items():
+        sender = broadcast.process
+        own = [event for event in facts.by_message.get(message, []) if event.process == sender]
+        if own:
+            delivery = min(own, key=lambda each: each.step)
+            if delivery.step < broadcast.step:
+                yield Place(name_of(delivery.view), delivery.position, (message,), (sender,))
+        elif message in agreed and agreed[message].view in facts.views:
+            passed = [
+                event.position
+                for event in facts.deliveries
+                if event.process == sender and event.step < broadcast.step and _counts(facts, event)
+            ]
+            if agreed[message].position <= max(passed, default=-1):
+                yield Place(name_of(agreed[message].view), agreed[message].position, (message,), (sender,))
+
+
+def _counts(facts: TraceFacts, delivery: Event) -> bool:
+    """Whether a process delivered it in a view of its own that it did not drop out of, in a primary group."""
+    if delivery.view not in facts.views or delivery.process not in facts.members(delivery.view):
+        return False
+    is_primary = facts.run.manifest.policy == "primary"
+    return not is_primary or not facts.dropped_out(delivery.process, delivery.view)
 
 
 def _agreed(facts: TraceFacts) -> list[Event]:

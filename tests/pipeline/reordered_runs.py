@@ -7,9 +7,10 @@ from tools.scripted_group import ScriptedGroup
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
+from priocast.simulation.choice import Choice
 from priocast.simulation.faults import Crash, FaultOptions, NetworkCut
 from priocast.simulation.scenario import NetworkOptions, Scenario
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import manifest_of
 from simulation.scenarios import group

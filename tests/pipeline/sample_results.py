@@ -1,7 +1,5 @@
 """Results as the pipeline produces them, without running it."""
 
-from pathlib import Path
-
 from pipeline.sample_runs import play
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.core.violation import Violation
@@ -23,7 +21,7 @@ FOUNDED = ViewReason(founded=True)
 _SHARES = (0.0, 0.5, 0.99, 1.0)
 
 
-def verdict(run: str, violations: int = 0, promised: bool = True) -> Verdict:
+def verdict(run: str, violations: int = 0, promised: bool = True, decidable: bool = True) -> Verdict:
     example = Violation(
         guarantee="Total order",
         summary=f"b#1 did it {MARKUP}",
@@ -38,11 +36,12 @@ def verdict(run: str, violations: int = 0, promised: bool = True) -> Verdict:
         guarantee="Total order",
         statement="the same order everywhere",
         promised=promised,
+        decidable=decidable,
         examined=1200,
         unit="deliveries",
         violations=violations,
         examples=(example,) * min(violations, 2),
-        holds=not violations,
+        holds=decidable and not violations,
     )
 
 
@@ -98,11 +97,9 @@ def lanes(run: str) -> list[Lane]:
 
 def result(*runs: str, violations: int = 0) -> StudyResult:
     return StudyResult(
-        runs=tuple(
-            StoredRun(Path("runs") / run, play(run=run, ticks=1).manifest, (), (), 5000) for run in runs
-        ),
+        runs=tuple(StoredRun(f"runs/{run}", play(run=run, ticks=1).manifest, (), 5000) for run in runs),
         counts=tuple(
-            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0)
+            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
             for run in runs
             for level in (32, 224)
         ),

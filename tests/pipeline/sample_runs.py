@@ -91,16 +91,16 @@ class SampleRun:
         write_manifest(directory, self.manifest)
         for member in sorted({row.member for row in self.rows}):
             rows = [row for row in self.rows if row.member == member]
-            for number, part in enumerate((rows[: len(rows) // 2], rows[len(rows) // 2 :])):
-                if part:
-                    write_segment(directory, f"{member}-1-{number:06}", part)
+            halves = (rows[: len(rows) // 2], rows[len(rows) // 2 :])
+            for number, part in enumerate(filter(None, halves)):
+                write_segment(directory, self.manifest.run, f"{member}-1-{number:06}", part)
         return directory
 
     def write_whole(self, parent: Path) -> Path:
         """Write it as one segment: with many small runs, opening files takes most of the time."""
         directory = parent / self.manifest.run
         write_manifest(directory, self.manifest)
-        write_segment(directory, "all-1-000000", self.rows)
+        write_segment(directory, self.manifest.run, "all-1-000000", self.rows)
         return directory
 
 

@@ -27,7 +27,7 @@ from priocast.core.quality import (
     best_effort,
     delta,
 )
-from priocast.trace.schema import DELIVERED, FINISHED, SENT, Manifest, ServiceRow, TraceRow
+from priocast.trace.schema import DELIVERED, FINISHED, LATE, SENT, Manifest, ServiceRow, TraceRow
 from services.lan import MS, Lan
 
 ServiceDamage = Callable[[list[TraceRow]], list[TraceRow]]
@@ -130,6 +130,11 @@ def delay(rows: list[TraceRow]) -> list[TraceRow]:
     """A member delivers the last message much later."""
     index = _find(rows, DELIVERED, member="c", sender="d")
     return _changed(rows, index, time_ns=rows[index].time_ns + 50 * MS)
+
+
+def delay_and_say_so(rows: list[TraceRow]) -> list[TraceRow]:
+    """The same, and the member says that it was late, which breaks no promise."""
+    return _changed(delay(rows), _find(rows, DELIVERED, member="c", sender="d"), reasons=(LATE,))
 
 
 def reverse(rows: list[TraceRow]) -> list[TraceRow]:

@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from priocast.campaign.campaign import RESULTS, run_campaign
-from priocast.campaign.plan import Plan, PlannedSeed, cell_name, fingerprint, make_plan
+from priocast.campaign.plan import Matrix, Plan, PlannedSeed, cell_name, fingerprint, make_plan
 from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
 from priocast.core.errors import InvalidOption
 from priocast.core.violation import Violation
+from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import Counters
-from priocast.simulation.scenario_generator import ALL_GENERATED, Choice
 from priocast.simulation.swarm import SeedResult, run_seed
 
 pytestmark = pytest.mark.spark
@@ -20,7 +20,10 @@ TOKEN_RING = Choice("token-ring")
 
 
 def test_every_combination_is_a_cell() -> None:
-    plan = make_plan(range(3), ["token-ring", "sequencer-ub"], ["primary"], ["agreed", "safe"])
+    plan = make_plan(
+        range(3),
+        Matrix(order=["token-ring", "sequencer-ub"], policy=["primary"], delivery=["agreed", "safe"]),
+    )
     assert list(plan.cells) == [
         "--order token-ring --policy primary --delivery agreed",
         "--order token-ring --policy primary --delivery safe",
@@ -28,14 +31,30 @@ def test_every_combination_is_a_cell() -> None:
         "--order sequencer-ub --policy primary --delivery safe",
     ]
     assert len(plan) == 12
-    assert list(make_plan(range(3), (), (), ()).cells) == ["any"]
+    assert list(make_plan(range(3), Matrix()).cells) == ["any"]
+
+
+def test_sizes_loads_and_faults_are_columns_of_the_results() -> None:
+    plan = make_plan(range(2), Matrix(members=[2, 4], load=[50], fault=["none", "cut"]))
+    assert "--members 4 --load 50 --fault cut" in plan.cells
+    rows = [
+        dict(zip(RESULT_COLUMNS.names, row, strict=True))
+        for row in SeedRunner(plan.missing(set()), "code")(range(len(plan)))
+    ]
+    assert [(row["members"], row["load"], row["fault"]) for row in rows[:4]] == [
+        (2, 50, "none"),
+        (2, 50, "cut"),
+        (4, 50, "none"),
+        (4, 50, "cut"),
+    ]
+    assert not any(row["violations"] for row in rows)
 
 
 def test_order_without_partitions_has_no_partitionable_cell() -> None:
-    plan = make_plan(range(1), ["reorder", "token-ring"], ["partitionable"], ())
+    plan = make_plan(range(1), Matrix(order=["reorder", "token-ring"], policy=["partitionable"]))
     assert [choice.order for choice in plan.cells.values()] == ["token-ring"]
     with pytest.raises(InvalidOption, match="reorder does not support partitionable"):
-        make_plan(range(1), ["reorder"], ["partitionable"], ())
+        make_plan(range(1), Matrix(order=["reorder"], policy=["partitionable"]))
 
 
 def test_what_is_stored_is_not_planned_again() -> None:
@@ -58,18 +77,19 @@ def test_row_has_all_columns() -> None:
 def stopped_campaign(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A campaign that was stopped when three of its six seeds were stored."""
     out = tmp_path_factory.mktemp("campaign")
-    run_campaign(make_plan(range(3), (), (), ()), str(out), "local[2]")
+    run_campaign(make_plan(range(3), Matrix()), str(out), "local[2]")
     return out
 
 
 def test_resumed_campaign_has_the_verdicts_of_simulate(spark: SparkSession, stopped_campaign: Path) -> None:
     done: list[int] = []
-    plan = make_plan(range(6), (), (), ())
-    result = run_campaign(plan, str(stopped_campaign), "local[2]", ("order", "members"), done.append)
+    plan = make_plan(range(6), Matrix())
+    by = ("order", "members", "fault")
+    result = run_campaign(plan, str(stopped_campaign), "local[2]", by, done.append)
     assert (result.seeds, result.seeds_run, result.failed) == (6, 3, 0)
     assert done[0] == 3 and done[-1] == 6
     assert sum(row.seeds for row in result.rows) == 6
-    assert all(set(row.values) == {"order", "members"} for row in result.rows)
+    assert all(set(row.values) == set(by) and row.values["fault"] == "any" for row in result.rows)
     stored = spark.read.parquet(str(stopped_campaign / RESULTS)).select("seed", "digest").collect()
     assert sorted((row["seed"], row["digest"]) for row in stored) == [
         (seed, run_seed(seed).digest) for seed in range(6)

@@ -1,5 +1,6 @@
 """A cluster on this machine: a campaign on it, a worker that is killed, and processes that are not ours."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,9 +11,9 @@ import msgspec
 import pytest
 from pyarrow import parquet
 
+from pipeline.sample_runs import play
 from priocast.core.errors import InvalidOption
 from priocast.pipeline.cluster import Cluster, ClusterProcess, end_cluster, find_cluster, start_cluster
-from priocast.pipeline.session import spark_session
 from priocast.simulation.swarm import run_seed
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
@@ -20,19 +21,19 @@ pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)
 CAMPAIGN = """
 import os, signal, sys
 from priocast.campaign.campaign import run_campaign
-from priocast.campaign.plan import make_plan
+from priocast.campaign.plan import Matrix, make_plan
 victim = int(sys.argv[3])
 def on_seeds_done(done):
     global victim
     if done >= 4 and victim:
         os.kill(victim, signal.SIGKILL)
         victim = 0
-result = run_campaign(make_plan(range(24), (), (), ()), sys.argv[2], sys.argv[1], ("cell",), on_seeds_done)
+result = run_campaign(make_plan(range(24), Matrix()), sys.argv[2], sys.argv[1], ("cell",), on_seeds_done)
 print(result.seeds, result.failed, victim)
 """
 
 
-def test_campaign_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
+def test_campaign_and_verification_survive_the_loss_of_a_worker(tmp_path: Path) -> None:
     cluster = start_cluster(tmp_path / "cluster", workers=2, cores=1, memory_mb=1024)
     try:
         with pytest.raises(InvalidOption, match="a cluster runs already"):
@@ -42,6 +43,12 @@ def test_campaign_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
         assert done.stdout == "24 0 0\n", done.stderr
         assert not victim.is_running
+        play(ticks=2).write(tmp_path / "runs")
+        command = [sys.executable, "-m", "priocast", "verify", str(tmp_path / "runs"), "--json"]
+        verified = subprocess.run(
+            [*command, "--master", cluster.master], capture_output=True, text=True, timeout=500, check=False
+        )
+        assert verified.returncode == 0 and json.loads(verified.stdout)["holds"], verified.stderr
     finally:
         assert end_cluster(tmp_path / "cluster") in (2, 3)
     assert not cluster.running and not list((tmp_path / "cluster").iterdir())
@@ -67,19 +74,3 @@ def test_cluster_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text("{}")
     with pytest.raises(InvalidOption, match="was not written by Priocast"):
         find_cluster(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("master", "message"),
-    [
-        ("spark://127.0.0.1:1", "no Spark master can be reached"),
-        ("spark://127.0.0.1:1,127.0.0.1:2", "127.0.0.1:2: "),
-        ("spark://127.0.0.1", "is not the URL of a master"),
-    ],
-)
-def test_unreachable_master_is_named_at_once(
-    master: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
-    with pytest.raises(InvalidOption, match=message), spark_session(master):
-        pass

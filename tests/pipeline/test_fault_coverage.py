@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from priocast.cli.main import app
 from priocast.core.guarantees import LIVENESS, NON_TRIVIALITY, SERVICE_TOTAL_ORDER
 from priocast.pipeline.coverage_report import render_coverage
-from priocast.pipeline.tables.fault_coverage import FaultCoverage
+from priocast.pipeline.tables.fault_coverage import ALL_QUALITIES, FaultCoverage, with_totals
 from priocast.study.faults import FAULTS, InjectedFault, InjectionPlan, inject
 from priocast.trace.run_directory import read_manifest
 
@@ -25,7 +25,8 @@ def test_the_command_shows_what_is_tolerated(tmp_path: Path, spark: SparkSession
     omission, corruption = rows["omission"], rows["corruption (Pn2)"]
     assert omission["injected"] > 1
     assert [omission[name] for name in ("affected", "noticed", "tolerated", "lost")] == [1, 1, 1, []]
-    assert corruption["tolerated"] == 0 and NON_TRIVIALITY in corruption["lost"]
+    assert corruption["tolerated"] == 0
+    assert corruption["lost"] == [NON_TRIVIALITY], "the simulator ended the run there"
     assert rows["half duplex (Pn4)"]["injected"] > 0
     page = (tmp_path / "report.html").read_text()
     assert "Faults that break what they assume" in page and "corruption (Pn2)" in page
@@ -59,18 +60,39 @@ def test_a_slow_application_is_no_fault_of_delta() -> None:
     assert slow == ["tight"]
 
 
-def test_the_report_says_what_was_lost() -> None:
-    row = FaultCoverage(
-        fault="omission",
-        quality="reliable",
+def coverage(fault: str, quality: str, tolerated: int = 4, lost: tuple[str, ...] = ()) -> FaultCoverage:
+    return FaultCoverage(
+        fault=fault,
+        quality=quality,
         assumed=True,
-        runs=4,
+        runs=5,
         affected=4,
         injected=70,
         noticed=3,
-        tolerated=3,
-        lost=(NON_TRIVIALITY,),
+        tolerated=tolerated,
+        lost=lost,
     )
-    page = render_coverage([row])
+
+
+def test_the_report_says_what_was_lost() -> None:
+    page = render_coverage([coverage("omission", "reliable", 3, (NON_TRIVIALITY,))])
     assert "3 of 4 runs" in page and "75%" in page and NON_TRIVIALITY in page
     assert "banner bad" in page
+
+
+def test_each_kind_of_fault_has_a_total() -> None:
+    tight = coverage("omission", "tight", 2, (NON_TRIVIALITY,))
+    rows = [coverage("crash", "tight"), tight, coverage("omission", "unreliable", 3, (LIVENESS,))]
+    crash, total, *others = with_totals(rows)
+    assert (crash, others) == (rows[0], rows[1:]), "a single quality needs no total"
+    assert total == FaultCoverage(
+        fault="omission",
+        quality=ALL_QUALITIES,
+        assumed=True,
+        runs=10,
+        affected=8,
+        injected=140,
+        noticed=6,
+        tolerated=5,
+        lost=(LIVENESS, NON_TRIVIALITY),
+    )

@@ -38,7 +38,7 @@ def trace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     directory = tmp_path_factory.mktemp("runs")
     for run in RUNS.values():
         run.write_whole(directory)
-    with load_trace(spark, open_runs(directory)) as gathered:
+    with load_trace(open_runs(spark, directory)) as gathered:
         yield gathered
 
 

@@ -70,7 +70,7 @@ def _one_by_one(row: MessageRow) -> Iterator[MessageRow]:
 @pytest.fixture(scope="module")
 def verdicts(spark: SparkSession, runs: Path, moved: tuple[MessageRow, MessageRow]) -> list[Verdict]:
     assert moved
-    with load_trace(spark, open_runs(runs)) as trace:
+    with load_trace(open_runs(spark, runs)) as trace:
         return judge(trace)
 
 

@@ -5,10 +5,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from pipeline.sample_results import MARKUP, result
+from pipeline.sample_results import MARKUP, delivery_time, result
 from priocast.pipeline.report import render_page, write_report
+from priocast.pipeline.report_finding import finding_of
+from priocast.pipeline.results import StudyResult
 
 VOID = {"meta", "br"}
 
@@ -46,6 +49,47 @@ def test_a_report_of_correct_runs_says_so() -> None:
     assert "All 2 promises were kept." in page
     assert "10,000 recorded events of 2 runs" in page
     assert "priocast verify &#x27;my runs&#x27;" in page
+
+
+def test_a_report_opens_with_its_finding_then_verdicts_then_tables() -> None:
+    page = render_page(compared(plain_ms=7600, prioritised_ms=7.4), Path("runs"))
+    finding = "99 of 100 urgent messages were delivered within 7.4 ms instead of 7.6 s: 1,027 times faster."
+    headings = [finding, "promises were kept", ">Guarantees<", ">Runs<", ">Delivery time<", ">Views<"]
+    places = [page.index(text) for text in headings]
+    assert places == sorted(places)
+
+
+def test_options_are_folded_and_only_differences_are_shown() -> None:
+    page = render_page(compared(plain_ms=7600, prioritised_ms=7.4), Path("runs"))
+    shown, _, after = page[page.index(">Runs<") :].partition("<details>")
+    everything, _, _ = after.partition("</details>")
+    assert "no (plain)" in shown
+    assert "partition policy" not in shown
+    assert "partition policy" in everything
+
+
+def test_runs_that_cannot_be_compared_have_no_ratio() -> None:
+    page = render_page(result("one"), Path("runs"))
+    assert "99 of 100" in page
+    assert "times faster" not in page
+    assert finding_of(result("one")) is None
+    assert "99 of 100" not in render_page(replace(result("one"), delivery_times=()), Path("runs"))
+
+
+def test_priorities_that_cost_time_are_said_to() -> None:
+    finding = finding_of(compared(plain_ms=10, prioritised_ms=30))
+    assert str(finding).endswith("within 30 ms instead of 10 ms: 3.0 times slower.")
+
+
+def compared(plain_ms: float, prioritised_ms: float) -> StudyResult:
+    """A plain and a prioritised run, with these delivery times of urgent messages."""
+    made = result("plain", "prioritised")
+    runs = tuple(
+        replace(run, manifest=msgspec.structs.replace(run.manifest, prioritised=run.name == "prioritised"))
+        for run in made.runs
+    )
+    times = (delivery_time("plain", 224, plain_ms), delivery_time("prioritised", 224, prioritised_ms))
+    return replace(made, runs=runs, delivery_times=times, inversions=())
 
 
 def test_violations_are_listed_and_escaped() -> None:

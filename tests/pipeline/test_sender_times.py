@@ -74,7 +74,7 @@ def test_times_by_sender(spark: SparkSession, tmp_path: Path) -> None:
     for name, run in runs.items():
         labels = {} if name == "unlabelled" else {"settled_s": f"{SETTLED}:{END}"}
         write_run(run, tmp_path / name, name, labels)
-    with load_trace(spark, open_runs(tmp_path)) as trace:
+    with load_trace(open_runs(spark, tmp_path)) as trace:
         times, rates = sender_times(trace), sender_rates(trace)
     assert {time.run for time in times} == {"ordered", "causal"}
     found = {(time.run, time.sender, time.settled): time for time in times}

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipeline.sample_runs import SampleRun
-from pipeline.service_runs import DAMAGED, DamagedService, as_run, calm
+from pipeline.service_runs import DAMAGED, DamagedService, as_run, calm, delay_and_say_so
 from priocast.core.guarantees import NON_TRIVIALITY
-from priocast.core.quality import QualityKind, parse_quality
+from priocast.core.quality import QualityKind, delta, parse_quality
 from priocast.core.service_promises import PROMISES
 from priocast.pipeline.checks.service_catalogue import FINDERS
 from priocast.pipeline.sources import open_runs
@@ -82,11 +82,12 @@ def _promises_of(run: SampleRun) -> dict[str, tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    runs = {**simulated_runs(), **damaged_runs()}
+    late = as_run(calm(delta(120)), "late").changed(delay_and_say_so)
+    runs = {**simulated_runs(), **damaged_runs(), "late": late}
     directory: Path = tmp_path_factory.mktemp("services")
     for run in runs.values():
         run.write_whole(directory)
-    with load_trace(spark, open_runs(directory)) as trace:
+    with load_trace(open_runs(spark, directory)) as trace:
         yield Loaded(runs, trace)
 
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.sample_runs import with_local_clocks
-from pipeline.service_runs import as_run, calm
-from priocast.core.quality import ATOMIC, RELIABLE
+from pipeline.service_runs import as_run, calm, delay_and_say_so
+from priocast.core.quality import ATOMIC, RELIABLE, delta
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.tables.service_times import service_times
 from priocast.pipeline.trace_tables import load_trace
@@ -36,15 +36,22 @@ def test_times_run_from_the_sending_to_the_first_and_last_delivery(
         "reliable": as_run(calm(RELIABLE), "reliable"),
         "atomic": as_run(calm(ATOMIC), "atomic"),
         "incomplete": as_run(calm(RELIABLE), "incomplete").changed(without_deliveries_of_c),
+        "late": as_run(calm(delta(120)), "late").changed(delay_and_say_so),
         "local": with_local_clocks(as_run(calm(RELIABLE), "local")),
     }
     for run in runs.values():
         run.write(tmp_path)
-    with load_trace(spark, open_runs(tmp_path)) as trace:
+    with load_trace(open_runs(spark, tmp_path)) as trace:
         found = {(each.run, each.bytes): each for each in service_times(trace)}
-    assert {run for run, _ in found} == {"reliable", "atomic", "incomplete"}, "clocks must be comparable"
+    assert {run for run, _ in found} == {"reliable", "atomic", "incomplete", "late"}, (
+        "clocks must be comparable"
+    )
     two_units = found["incomplete", 2]
     assert (two_units.count, two_units.incomplete) == (5, 1)
+    assert sum(each.late for each in found.values()) == 1
+    late = next(each for each in found.values() if each.late)
+    assert (late.run, late.incomplete) == ("late", 0)
+    assert late.spread_max_ms <= 10, "what is late is in none of the figures"
     for name in ("reliable", "atomic"):
         expected = plain_times([row for row in runs[name].rows if isinstance(row, ServiceRow)])
         for size, (indications, confirmations, spreads) in expected.items():

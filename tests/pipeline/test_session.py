@@ -50,7 +50,10 @@ def test_invalid_master_gives_an_error_of_one_line() -> None:
     assert done.stdout.count("\n") == 1
 
 
-@pytest.mark.parametrize(("rows", "replans"), [(1_000_000, "true"), (1_000, "false")])
-def test_only_jobs_on_large_tables_are_planned_anew(spark: SparkSession, rows: int, replans: str) -> None:
+@pytest.mark.parametrize(("rows", "replans", "partitions"), [(1_000_000, "true", "4"), (1_000, "false", "1")])
+def test_only_jobs_on_large_tables_are_planned_anew_and_divided(
+    spark: SparkSession, rows: int, replans: str, partitions: str
+) -> None:
     plan_for(spark, rows)
     assert spark.conf.get("spark.sql.adaptive.enabled") == replans
+    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import LEVELS, SampleRun, play, with_local_clocks
 from priocast.core.priority import LOWEST
+from priocast.pipeline.message_table import MessageCounts
 from priocast.pipeline.sources import open_runs
-from priocast.pipeline.tables.delivery_time import delivery_times, name_of
-from priocast.pipeline.tables.inversions import count_inversions
+from priocast.pipeline.tables.delivery_time import DeliveryTime, delivery_times, name_of
+from priocast.pipeline.tables.inversions import Inversions, count_inversions
 from priocast.pipeline.tables.queue_depth import queue_depths
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import Timeline, timelines
@@ -26,6 +27,20 @@ RUNS = {
     "ring": play(run="ring", ticks=30, order="token-ring", batch_max=3),
     "local": with_local_clocks(play(ticks=10)).named("local"),
 }
+COUNTED = play(ticks=6)
+GONE = next(row for row in COUNTED.messages if row.event == DELIVERED)
+
+
+def _is_lost(row: TraceRow) -> bool:
+    lost = (DELIVERED, GONE.sender, GONE.level)
+    return isinstance(row, MessageRow) and (row.event, row.sender, row.level) == lost
+
+
+#: Runs in which somebody, or nobody, delivers some messages.
+INCOMPLETE = {
+    "lost": COUNTED.changed(lambda rows: [row for row in rows if not _is_lost(row)]),
+    "dropped": delivery_dropped(play(batch_max=1)).run,
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +48,18 @@ def trace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     directory = tmp_path_factory.mktemp("runs")
     for run in RUNS.values():
         run.write(directory)
-    with load_trace(spark, open_runs(directory)) as gathered:
+    with load_trace(open_runs(spark, directory)) as gathered:
         yield gathered
+
+
+@pytest.fixture(scope="module")
+def times(trace: TraceTables) -> list[DeliveryTime]:
+    return list(delivery_times(trace))
+
+
+@pytest.fixture(scope="module")
+def inversions(trace: TraceTables) -> list[Inversions]:
+    return list(count_inversions(trace))
 
 
 def messages(run: SampleRun, event: str) -> Iterator[tuple[tuple[str, int, int], int, MessageRow]]:
@@ -48,25 +73,27 @@ def messages(run: SampleRun, event: str) -> Iterator[tuple[tuple[str, int, int],
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", RUNS)
-def test_delivery_time_is_from_broadcast_to_delivery_at_the_sender(trace: TraceTables, name: str) -> None:
+def test_delivery_time_is_from_broadcast_to_delivery_at_the_sender(
+    times: list[DeliveryTime], name: str
+) -> None:
     own = {key: row.time_ns for key, _, row in messages(RUNS[name], DELIVERED) if row.member == row.sender}
     took_ms = defaultdict(list)
     for key, priority, row in messages(RUNS[name], BROADCAST):
         took_ms[priority].append((own[key] - row.time_ns) / 1e6)
-    found = {time.priority: time for time in delivery_times(trace) if time.run == name}
+    found = {time.priority: time for time in times if time.run == name}
     assert found.keys() == took_ms.keys()
-    for priority, times in took_ms.items():
+    for priority, took in took_ms.items():
         time = found[priority]
-        assert (time.count, time.max_ms) == (len(times), max(times))
-        assert time.mean_ms == pytest.approx(fmean(times))
-        assert time.median_ms == pytest.approx(sorted(times)[(len(times) - 1) // 2], abs=1)
+        assert (time.count, time.max_ms) == (len(took), max(took))
+        assert time.mean_ms == pytest.approx(fmean(took))
+        assert time.median_ms == pytest.approx(sorted(took)[(len(took) - 1) // 2], abs=1)
         assert [share for share, _ in time.curve] == sorted(share for share, _ in time.curve)
-        assert time.curve[0][1] == min(times)
+        assert time.curve[0][1] == min(took)
 
 
 @pytest.mark.spark
-def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(trace: TraceTables) -> None:
-    found = {(of.run, of.priority): of for of in count_inversions(trace)}
+def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(inversions: list[Inversions]) -> None:
+    found = {(of.run, of.priority): of for of in inversions}
     assert {run for run, _ in found} == set(RUNS) - {"local"}
     assert {found[run, min(LEVELS)].pairs for run, _ in found} == {0}
     strict, plain, ring = (found[run, max(LEVELS)] for run in ("strict", "plain", "ring"))
@@ -77,7 +104,7 @@ def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(trace: Trace
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted(set(RUNS) - {"local"}))
 def test_inversions_are_all_pairs_that_the_group_delivered_in_the_wrong_order(
-    trace: TraceTables, name: str
+    inversions: list[Inversions], name: str
 ) -> None:
     broadcast_at = {key: row.time_ns for key, _, row in messages(RUNS[name], BROADCAST)}
     delivered_at: dict[tuple[str, int, int], tuple[int, int]] = {}
@@ -93,7 +120,7 @@ def test_inversions_are_all_pairs_that_the_group_delivered_in_the_wrong_order(
         )
         for high in delivered_at
     }
-    for found in (of for of in count_inversions(trace) if of.run == name):
+    for found in (of for of in inversions if of.run == name):
         of_priority = [count for key, count in before.items() if priority_of[key] == found.priority]
         assert (found.messages, found.pairs) == (len(of_priority), sum(of_priority))
         assert (found.overtaken, found.worst) == (sum(map(bool, of_priority)), max(of_priority))
@@ -112,39 +139,30 @@ def test_timelines_add_up(trace: TraceTables) -> None:
         assert timeline.rate == pytest.approx(sum(timeline.delivered) / seconds)
 
 
+@pytest.fixture(scope="module")
+def counts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[MessageCounts, ...]:
+    directory = tmp_path_factory.mktemp("incomplete")
+    for name, run in INCOMPLETE.items():
+        run.named(name).write(directory)
+    with load_trace(open_runs(spark, directory)) as trace:
+        return tuple(trace.counts)
+
+
 @pytest.mark.spark
-def test_undelivered_are_counted_by_priority(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    run = play(ticks=6)
-    gone = next(row for row in run.messages if row.event == DELIVERED)
-
-    def is_lost(row: TraceRow) -> bool:
-        lost = (DELIVERED, gone.sender, gone.level)
-        return isinstance(row, MessageRow) and (row.event, row.sender, row.level) == lost
-
-    lost = run.changed(lambda rows: [row for row in rows if not is_lost(row)])
-    directory = tmp_path_factory.mktemp("lost")
-    lost.write(directory)
+def test_undelivered_are_counted_by_priority(counts: tuple[MessageCounts, ...]) -> None:
     expected = sum(
         row.count
-        for row in run.messages
-        if (row.event, row.sender, row.level) == (BROADCAST, gone.sender, gone.level)
+        for row in COUNTED.messages
+        if (row.event, row.sender, row.level) == (BROADCAST, GONE.sender, GONE.level)
     )
-    with load_trace(spark, open_runs(directory)) as trace:
-        undelivered = {counts.priority: counts.undelivered for counts in trace.counts}
-    assert undelivered.pop(gone.level) == expected
+    undelivered = {each.priority: each.undelivered for each in counts if each.run == "lost"}
+    assert undelivered.pop(GONE.level) == expected
     assert set(undelivered.values()) == {0}
 
 
 @pytest.mark.spark
-def test_delivery_dropped_at_one_member_is_not_undelivered(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    directory = tmp_path_factory.mktemp("dropped")
-    delivery_dropped(play(batch_max=1)).run.write(directory)
-    with load_trace(spark, open_runs(directory)) as trace:
-        assert {counts.undelivered for counts in trace.counts} == {0}
+def test_delivery_dropped_at_one_member_is_not_undelivered(counts: tuple[MessageCounts, ...]) -> None:
+    assert {each.undelivered for each in counts if each.run == "dropped"} == {0}
 
 
 def timeline(

@@ -12,7 +12,8 @@ from priocast.pipeline.checks.catalogue import STAMP_CHECK
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.trace_tables import load_trace
 from priocast.pipeline.verdicts import Verdict, judge
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.choice import Choice
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import manifest_of
 from priocast.trace.schema import BROADCAST, DELIVERED, MessageRow, TraceRow
@@ -97,7 +98,7 @@ def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
     ]
     for run in runs:
         run.write_whole(directory)
-    with load_trace(spark, open_runs(directory)) as trace:
+    with load_trace(open_runs(spark, directory)) as trace:
         yield {verdict.run: verdict for verdict in judge(trace, checks=[STAMP_CHECK])}
 
 

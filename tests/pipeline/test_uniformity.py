@@ -25,7 +25,7 @@ def test_many_members_take_several_words(
     mutants = [safe_message_delivered_before_all_received_it(), safe_message_not_received_at_the_end()]
     for index, mutant in enumerate(mutants):
         mutant.run.named(f"mutant-{index}").write_whole(tmp_path)
-    with load_trace(spark, open_runs(tmp_path)) as trace:
+    with load_trace(open_runs(spark, tmp_path)) as trace:
         found = {row["run"]: row for row in uniformity.find(trace).collect()}
     assert found.keys() == {"mutant-0", "mutant-1"}
     for index, mutant in enumerate(mutants):
