@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.choice import Choice
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
 

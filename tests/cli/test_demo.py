@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,26 @@ from support.command import command_error, priocast
 pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
 
-def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+#: Stands for a browser: keeps what the live page is sent.
+WATCHER = """
+import sys, urllib.request
+with urllib.request.urlopen(sys.argv[1] + "events") as events, open(sys.argv[2], "wb") as file:
+    for line in events:
+        file.write(line)
+        file.flush()
+"""
+
+
+def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, seen = tmp_path / "out", tmp_path / "seen"
+    (tmp_path / "watcher.py").write_text(WATCHER)
+    monkeypatch.setenv("BROWSER", f"{sys.executable} {tmp_path / 'watcher.py'} %s {seen} &")
     small = ("--members", "3", "--seconds", "0.5", "--out", str(out), "--master", "local[1]")
-    result = priocast("demo", *small, "--json")
+    result = priocast("demo", *small, "--live", "--json")
     assert result.returncode == 0, result.stderr
+    assert '"group":"demo"' in seen.read_text()
     document = json.loads(result.stdout)
     assert [run["name"] for run in document["runs"]] == ["prioritised-half-load", "plain", "prioritised"]
     assert all(run["same_digest"] for run in document["runs"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.sample_runs import play
 from support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
@@ -33,6 +34,7 @@ def test_ctrl_c_ends_every_command_with_one_line(tmp_path: Path) -> None:
         ("send", "tickets", "--peer", "127.0.0.1:9", "two seats please"),
         ("probe", "127.0.0.1:9", "--watch", "0.1"),
         ("demo", "--seconds", "300", "--out", str(tmp_path / "demo")),
+        ("verify", str(play(ticks=30).write(tmp_path))),
     ]
     started = [
         subprocess.Popen(

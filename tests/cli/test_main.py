@@ -12,6 +12,7 @@ from tools.reorder_page import figure_2
 
 from priocast.cli import main as command_line
 from priocast.core.errors import GroupClosed
+from priocast.core.extras import EXTRA_OF
 from support.command import command_error, priocast
 
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from priocast.cli.main import main; main()"
@@ -96,7 +97,7 @@ def test_broken_pipe_ends_the_command_without_an_error(arguments: tuple[str, ...
     assert (result.returncode, result.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("package", ["pyspark", "matplotlib"])
+@pytest.mark.parametrize("package", ["pyspark", "matplotlib", "pyarrow"])
 @pytest.mark.parametrize("command", ["verify", "report", "explain", "demo", "study classes", "study reorder"])
 def test_missing_pipeline_package_is_named_with_how_to_install_it(
     command: str, package: str, trace: str, tmp_path: Path
@@ -111,6 +112,6 @@ def test_missing_pipeline_package_is_named_with_how_to_install_it(
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT, package, *arguments], capture_output=True, text=True, check=False
     )
-    error = f"error: {package} is not installed: pip install 'priocast[pipeline]'\n"
+    error = f"error: {package} is not installed: pip install 'priocast[{EXTRA_OF[package]}]'\n"
     assert (result.returncode, result.stdout, result.stderr) == (2, "", error)
     assert not out.exists()

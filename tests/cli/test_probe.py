@@ -11,15 +11,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from operations.nodes import nodes
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.cli.probe import _page
 from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
 from priocast.operations.node_probe import Probed
-from priocast.operations.node_status import node_status
+from priocast.runtime.admin.node_status import node_status
 from priocast.testing.addresses import free_addresses
 from support.command import command_error, priocast
+from support.nodes import nodes
 
 pytestmark = pytest.mark.processes
 

@@ -31,7 +31,7 @@ def test_page_is_written_and_its_path_is_printed(tmp_path: Path) -> None:
     result = invoke(str(tmp_path / "runs"), "--out", str(out), "--figures", str(figures))
     assert result.exit_code == 0
     assert "Report: " in result.stdout
-    assert "All 6 promises were kept." in out.read_text()
+    assert "All 7 promises were kept." in out.read_text()
     assert {path.name for path in figures.glob("*.png")} == {
         "delivery-times.png",
         "p99.png",

@@ -1,6 +1,7 @@
 """`priocast simulate`, as a user runs it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,7 @@ def test_groups_can_send_with_qualities_of_service(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0
     assert "atomic at-least:b,c" in result.output and "faults.omission_percent" in result.output
+    assert re.search(r"inaccessibility +│ +\d+\.\d %", result.output) and "cut: halves" not in result.output
     assert find_segments(out).services
     assert isinstance(run("--seeds", "5", "--quality", "certain").exception, InvalidOption)
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from support.command import priocast
+from support.command import priocast_here
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_all_ack_waits_for_slow_senders_and_the_adaptive_order_does_not(tmp_path: Path) -> None:
     short = ("--only", "simulator", "--constant", "--seconds", "4", "--slow-seconds", "1")
-    result = priocast("study", "adaptive", *short, "--out", str(tmp_path), "--json", "--master", "local[1]")
+    result = priocast_here("study", "adaptive", *short, "--out", str(tmp_path), "--json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     runs = {row["run"]: row for row in document["runs"]}
@@ -24,7 +25,7 @@ def test_all_ack_waits_for_slow_senders_and_the_adaptive_order_does_not(tmp_path
 
 
 def test_an_unknown_place_to_run_is_rejected(tmp_path: Path) -> None:
-    result = priocast("study", "adaptive", "--only", "paper", "--out", str(tmp_path / "out"))
+    result = priocast_here("study", "adaptive", "--only", "paper", "--out", str(tmp_path / "out"))
     assert result.returncode == 2
     assert "'paper'" in result.stderr
     assert not (tmp_path / "out").exists()

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from support.command import priocast
+from support.command import priocast_here
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark]
 SMALL = ("--members", "2", "--seconds", "0.3", "--handling-us", "2000", "--load", "3")
 
 
+@pytest.mark.usefixtures("spark")
 def test_each_protocol_has_a_plain_and_a_prioritised_row(tmp_path: Path) -> None:
     orders = ("sequencer-bb", "count-parts/token-ring")
     chosen = [word for order in orders for word in ("--order", order)]
-    result = priocast("study", "classes", *chosen, *SMALL, "--out", str(tmp_path), "--json")
+    result = priocast_here("study", "classes", *chosen, *SMALL, "--out", str(tmp_path), "--json")
     assert result.returncode == 0, result.stderr
     rows = json.loads(result.stdout)
     assert [row["order"] for row in rows] == list(orders)
@@ -27,7 +28,7 @@ def test_each_protocol_has_a_plain_and_a_prioritised_row(tmp_path: Path) -> None
 
 
 def test_unknown_protocol_is_rejected_before_anything_runs(tmp_path: Path) -> None:
-    result = priocast("study", "classes", "--order", "nonsense", "--out", str(tmp_path / "out"))
+    result = priocast_here("study", "classes", "--order", "nonsense", "--out", str(tmp_path / "out"))
     assert result.returncode == 2
     assert "'nonsense'" in result.stderr
     assert not (tmp_path / "out").exists()

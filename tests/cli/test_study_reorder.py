@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import command_error, priocast
+from support.command import command_error, priocast, priocast_here
 
 pytestmark = pytest.mark.processes
 SMALL = ("--members", "3,2", "--rounds", "1", "--messages", "3", "--queued", "2")
@@ -29,7 +29,7 @@ def test_reorder_study_gives_rows_and_a_figure(tmp_path: Path) -> None:
 def test_invalid_sizes_are_rejected(tmp_path: Path) -> None:
     out = tmp_path / "out"
     message = command_error("study", "reorder", "--members", "2;4", "--out", str(out))
-    assert "write group sizes separated by commas, such as 2,4,6" in message
+    assert "write numbers separated by commas, such as 2,4,6" in message
     assert "name sizes from 2 to 256" in command_error(
         "study", "reorder", "--members", "1,2", "--out", str(out)
     )
@@ -42,9 +42,10 @@ def test_quick_sets_rounds_and_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_preemption_study_compares_reorder_window_and_plain(tmp_path: Path) -> None:
-    small = ("--members", "2", "--commands", "60", "--handling-ms", "50", "--master", "local[1]")
-    result = priocast("study", "preemption", *small, "--out", str(tmp_path), "--json")
+    small = ("--members", "2", "--commands", "60", "--handling-ms", "50")
+    result = priocast_here("study", "preemption", *small, "--out", str(tmp_path), "--json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["broken"] == []

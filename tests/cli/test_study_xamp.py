@@ -8,7 +8,7 @@ from rich.console import Console
 
 from priocast.cli.study_xamp import measure_groups
 from priocast.study.xamp import XampPlan
-from support.command import command_error, priocast
+from support.command import command_error, priocast_here
 
 pytestmark = pytest.mark.processes
 SMALL = (
@@ -26,8 +26,9 @@ SMALL = (
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_xamp_study_gives_times_of_every_quality_and_figures(tmp_path: Path) -> None:
-    result = priocast("study", "xamp", *SMALL, "--master", "local[1]", "--out", str(tmp_path), "--json")
+    result = priocast_here("study", "xamp", *SMALL, "--out", str(tmp_path), "--json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["broken"] == []

@@ -1,16 +1,24 @@
 """`priocast verify` prints a verdict for every guarantee and examples of each violation."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from pipeline.mutants import POSITION, delivery_swapped_in_time
-from pipeline.sample_runs import play
+from pipeline.sample_results import verdict
+from pipeline.sample_runs import play, with_local_clocks
+from pipeline.service_runs import as_run, calm
 from priocast.cli import verify
+from priocast.cli.verdict_output import print_verdicts
 from priocast.core.errors import UnreadableTrace
+from priocast.core.guarantees import TIGHTNESS
+from priocast.core.quality import delta
+from priocast.pipeline.results import Verification
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command(epilog=verify.EXAMPLES)(verify.verify)
@@ -27,7 +35,7 @@ def test_correct_run_is_summarised(tmp_path: Path) -> None:
     run.write(tmp_path)
     result = invoke(str(tmp_path))
     assert result.exit_code == 0
-    assert f"All 6 promises hold ({len(run.rows):,} events of 1 run checked)" in result.stdout
+    assert f"All 7 promises hold ({len(run.rows):,} events of 1 run checked)" in result.stdout
 
 
 @pytest.mark.spark
@@ -40,7 +48,7 @@ def test_violation_is_printed_with_its_position(tmp_path: Path) -> None:
     assert "sample: Total order has 1 violation" in result.stdout
     assert f"view 1@a#1, position {POSITION}  {mutant.expected.messages[0]}" in result.stdout
     assert "b#1 delivered it after it had reached position" in result.stdout
-    assert "1 of 6 promises are broken" in result.stdout
+    assert "1 of 7 promises are broken" in result.stdout
 
 
 @pytest.mark.spark
@@ -51,8 +59,30 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert (result.exit_code, result.stderr) == (1, "")
     assert document["holds"] is False
-    (broken,) = [verdict for verdict in document["verdicts"] if not verdict["holds"]]
+    (broken,) = [each for each in document["verdicts"] if not each["holds"]]
     assert (broken["guarantee"], broken["examples"][0]["position"]) == ("Total order", POSITION)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_promise_about_clocks_that_cannot_be_compared_is_not_decidable(tmp_path: Path) -> None:
+    with_local_clocks(as_run(calm(delta(120)), "apart")).write(tmp_path)
+    result = invoke(str(tmp_path), "--json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["holds"]) == (2, False)
+    undecided = [each for each in document["verdicts"] if not each["decidable"]]
+    assert [each["guarantee"] for each in undecided] == [TIGHTNESS]
+    assert not undecided[0]["holds"] and not undecided[0]["violations"]
+
+
+def test_what_cannot_be_decided_is_not_said_to_hold() -> None:
+    decided, undecided = verdict("one"), verdict("other", decidable=False)
+    console = Console(file=StringIO(), width=150)
+    print_verdicts(console, Verification((), (), (decided, undecided)))
+    assert isinstance(console.file, StringIO)
+    text = console.file.getvalue()
+    assert "not decidable" in text and "promises hold" not in text
+    assert "1 of 2 promises cannot be decided: the clocks of the members cannot be compared" in text
 
 
 def test_invalid_input_is_a_priocast_error(tmp_path: Path) -> None:

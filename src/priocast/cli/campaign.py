@@ -1,8 +1,9 @@
 """`priocast campaign`: runs very many seeds of the simulator on Spark."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 from rich.console import Console
@@ -16,13 +17,15 @@ from priocast.cli.shared_options import MASTER, AsJson, Master
 from priocast.cli.simulate import check_choices, parse_seeds, seed_columns
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
-from priocast.simulation.scenario_generator import Delivery, Policy, generate_scenario
+from priocast.simulation.choice import Delivery, Policy
+from priocast.simulation.faults import FaultKind
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
 
 if TYPE_CHECKING:
     from priocast.campaign.campaign import CampaignResult
-    from priocast.campaign.plan import Plan
+    from priocast.campaign.plan import Matrix, Plan
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -33,37 +36,66 @@ EXAMPLES = """
 
   priocast campaign --seeds 0:10000 --by order --by members --json
 
+  priocast campaign --seeds 0:100 --order token-ring --order sequencer-ub --members 3 --members 7 --load 100
+    --load 400 --fault none --fault crash --fault cut
+
   priocast campaign --seeds 0:100000 --master spark://host:7077 --out hdfs:///campaigns/1
 """
 _FAILED_PRINTED = 20
 
+Seeds = Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:100000).")]
+Orders = Annotated[
+    list[str] | None, typer.Option(help="An ordering protocol; may be repeated.", show_default="random")
+]
+Policies = Annotated[
+    list[str] | None, typer.Option(help="primary or partitionable; may be repeated.", show_default="random")
+]
+Deliveries = Annotated[
+    list[str] | None, typer.Option(help="agreed or safe; may be repeated.", show_default="random")
+]
+Sizes = Annotated[
+    list[int] | None, typer.Option(help="Size of the group; may be repeated.", show_default="random")
+]
+Loads = Annotated[
+    list[int] | None,
+    typer.Option(
+        help="Percent of the random number and rate of messages; may be repeated.", show_default="100"
+    ),
+]
+Faults = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"The only kind of fault: {', '.join(get_args(FaultKind))}; may be repeated.",
+        show_default="random",
+    ),
+]
+Grouping = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column to group the summary by: cell, order, prioritised, policy, delivery, members, load "
+        "or fault; may be repeated.",
+        show_default="cell",
+    ),
+]
+Results = Annotated[
+    str, typer.Option(help="Directory or URL of the results; an interrupted campaign is resumed.")
+]
+Traces = Annotated[
+    Path | None, typer.Option(help="Write the runs of the first failed seeds to this directory.")
+]
+
 
 def campaign(
-    seeds: Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:100000).")],
-    order: Annotated[
-        list[str] | None, typer.Option(help="An ordering protocol; may be repeated.", show_default="random")
-    ] = None,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(help="primary or partitionable; may be repeated.", show_default="random"),
-    ] = None,
-    delivery: Annotated[
-        list[str] | None, typer.Option(help="agreed or safe; may be repeated.", show_default="random")
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column to group the summary by: cell, order, prioritised, policy, delivery or members; "
-            "may be repeated.",
-            show_default="cell",
-        ),
-    ] = None,
-    out: Annotated[
-        str, typer.Option(help="Directory or URL of the results; a campaign that was stopped there goes on.")
-    ] = "campaign-out",
-    traces: Annotated[
-        Path | None, typer.Option(help="Write the runs of the first failed seeds to this directory.")
-    ] = None,
+    seeds: Seeds,
+    order: Orders = None,
+    policy: Policies = None,
+    delivery: Deliveries = None,
+    members: Sizes = None,
+    load: Loads = None,
+    fault: Faults = None,
+    by: Grouping = None,
+    out: Results = "campaign-out",
+    traces: Traces = None,
     master: Master = MASTER,
     as_json: AsJson = False,
 ) -> None:
@@ -78,11 +110,13 @@ def campaign(
     if "://" not in out:
         check_directory("--out", Path(out))
     from priocast.campaign.campaign import GROUPINGS, run_campaign  # imported here: Spark is slow to import
+    from priocast.campaign.plan import make_plan
 
     grouping = tuple(by or ("cell",))
     if unknown := [name for name in grouping if name not in GROUPINGS]:
         raise InvalidOption(f"--by is {unknown[0]!r}: choose {', '.join(GROUPINGS)}")
-    plan = _plan(seeds, order or [], policy or [], delivery or [])
+    matrix = _matrix(order or (), policy or (), delivery or (), members or (), load or (), fault or ())
+    plan = make_plan(parse_seeds(seeds), matrix)
     console = Console(stderr=as_json)
     started = time.perf_counter()
     with Progress(*seed_columns(), console=console, transient=True) as progress:
@@ -98,15 +132,28 @@ def campaign(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _plan(seeds: str, orders: list[str], policies: list[str], deliveries: list[str]) -> "Plan":
-    from priocast.campaign.plan import make_plan
+def _matrix(
+    orders: Sequence[str],
+    policies: Sequence[str],
+    deliveries: Sequence[str],
+    members: Sequence[int],
+    loads: Sequence[int],
+    faults: Sequence[str],
+) -> "Matrix":
+    from priocast.campaign.plan import Matrix
 
     for each in orders:
         find_protocol(each)
     check_choices("policy", policies, Policy)
     check_choices("delivery", deliveries, Delivery)
-    return make_plan(
-        parse_seeds(seeds), orders, cast("list[Policy]", policies), cast("list[Delivery]", deliveries)
+    check_choices("fault", faults, FaultKind)
+    return Matrix(
+        order=orders,
+        policy=cast("Sequence[Policy]", policies),
+        delivery=cast("Sequence[Delivery]", deliveries),
+        members=members,
+        load=loads,
+        fault=cast("Sequence[FaultKind]", faults),
     )
 
 

@@ -21,7 +21,7 @@ EXAMPLES = """
 _DIRECTORY = Path("cluster-out")
 
 cluster = typer.Typer(
-    help="Start and end a Spark cluster on this machine, for trying out.",
+    help="Start and stop a Spark cluster on this machine, to try things out.",
     no_args_is_help=True,
     epilog=EXAMPLES,
 )
@@ -36,7 +36,7 @@ def up(
     memory_mb: Annotated[int, typer.Option(min=512, help="Memory per worker, in megabytes.")] = 2048,
     directory: Directory = _DIRECTORY,
 ) -> None:
-    """Start a master and workers on 127.0.0.1. They go on until 'priocast cluster down'."""
+    """Start a master and workers on 127.0.0.1. They run until 'priocast cluster down'."""
     check_pipeline()
     check_directory("--directory", directory)
     from priocast.pipeline.cluster import start_cluster  # imported here: Spark is slow to import
@@ -51,7 +51,7 @@ def status(
     url: Annotated[bool, typer.Option("--url", help="Print only the URL of the master.")] = False,
     directory: Directory = _DIRECTORY,
 ) -> None:
-    """Show the processes of the cluster. Exit code 1: at least one does not run, or there is no cluster."""
+    """Show the processes of the cluster. Exit code 1: one is not running, or there is none."""
     check_pipeline()
     from priocast.pipeline.cluster import find_cluster
 
@@ -73,7 +73,7 @@ def status(
 
 @cluster.command(epilog=EXAMPLES)
 def down(directory: Directory = _DIRECTORY) -> None:
-    """End the cluster and remove its logs and scratch files."""
+    """Stop the cluster and remove its logs and scratch files."""
     check_pipeline()
     from priocast.pipeline.cluster import end_cluster
 

@@ -1,7 +1,7 @@
 """`priocast demo`: a real group under overload, plain and prioritised, verified and reported by Spark."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.console import LISTEN, open_browser
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
@@ -48,8 +49,9 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import check_order
 from priocast.protocols.adaptive.policies import check_adaptation
-from priocast.study.overload import FinishedRun, plan
+from priocast.study.overload import FinishedRun, PlannedRun, plan
 from priocast.study.workload import Workload
+from priocast.testing.addresses import free_addresses
 
 if TYPE_CHECKING:
     from priocast.pipeline.results import StudyResult
@@ -62,13 +64,19 @@ EXAMPLES = """
 
   priocast demo --members 6 --load 5 --seconds 2 --out /tmp/six
 
+  priocast demo --live
+
   priocast demo --starvation ageing:20ms --json
 
   priocast demo --order time-parts/token-ring --part-ms 5
 
 'priocast study preemption' shows one urgent command that overtakes hundreds of queued ones.
 """
+_OPEN_SECONDS = 60.0
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
+
+
+Live = Annotated[bool, typer.Option("--live", help="Show the group on a live page while it runs.")]
 
 
 def demo(
@@ -85,6 +93,7 @@ def demo(
     part_ms: PartMs = PART_MS,
     part_count: PartCount = PART_COUNT,
     adaptation: Adaptation = ADAPTATION,
+    live: Live = False,
     out: StudyDirectory = Path("demo-out"),
     master: Master = MASTER,
     as_json: AsJson = False,
@@ -92,7 +101,9 @@ def demo(
     """Overload a real group on this machine, plain and prioritised, and compare the delivery times.
 
     Every member is a process that broadcasts messages of four priorities, faster than the group can handle
-    them. Spark then verifies every guarantee on the traces and writes a report. Exit code 1: a violation.
+    them. Spark then verifies every guarantee on the traces and writes a report. With --live, a page shows
+    the group meanwhile: in the plain run urgent messages wait like all others, in the prioritised run they
+    overtake. Exit code 1: a violation.
     """
     check_order(order, primary=True, policy=parse_starvation(starvation))
     check_order_options(context, order)
@@ -114,7 +125,10 @@ def demo(
         f"[bold]{members} processes[/], each handles a message in {handling_us} us: "
         f"{workload.saturating_rate:,.0f} messages per second saturate the group"
     )
-    finished = [run_planned(each, output.traces, console) for each in planned]
+    if live:
+        finished = _run_live(planned, output.traces, console)
+    else:
+        finished = [run_planned(each, output.traces, console) for each in planned]
     outcome = study_traces(output, master, console)
     if as_json:
         print_json(_document(finished, outcome))
@@ -122,6 +136,20 @@ def demo(
         _show(load, finished, outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
         raise typer.Exit(EXIT_VIOLATION)
+
+
+def _run_live(planned: list[PlannedRun], traces: Path, console: Console) -> list[FinishedRun]:
+    """Carry out the runs while a page shows them; they begin when somebody has it open."""
+    from priocast.cli.live_page import live_page  # h11 takes 15 ms to import
+
+    admins = [str(address) for address in free_addresses(planned[0].workload.members)]
+    with live_page(admins, LISTEN) as page:
+        console.print(f"The live page is at [link={page.url}]{page.url}[/link]")
+        open_browser(page.url)
+        if not page.wait_watched(0):
+            console.print(f"The runs begin when it is open, or after {_OPEN_SECONDS:g} s.")
+        page.wait_watched(_OPEN_SECONDS)
+        return [run_planned(each, traces, console, admins) for each in planned]
 
 
 def _show(load: float, finished: list[FinishedRun], outcome: "StudyResult", console: Console) -> None:

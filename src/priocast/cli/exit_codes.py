@@ -20,11 +20,14 @@ EXIT_NOT_ACCEPTED = 1
 EXIT_OUTPUT_LOST = 1
 """`node` could not write all that it delivered to standard output."""
 
+EXIT_STATEMENT_FAILED = 1
+"""`sql`: a statement was rejected, or its transaction was aborted."""
+
 EXIT_INVALID = 2
 """Invalid input, or an error of a peer or of the system."""
 
-EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE
-"""Nothing reads the output any more; the code that a shell reports for a program that SIGPIPE ended."""
+EXIT_BROKEN_PIPE = 141
+"""Nothing reads the output any more; the code that a shell reports for a program that SIGPIPE (13) ended."""
 
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 """Ctrl-C; the code that a shell reports for a program that SIGINT ended."""

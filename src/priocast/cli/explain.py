@@ -9,11 +9,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from priocast.cli.option_checks import check_pipeline, check_replaceable
+from priocast.cli.shared_options import MASTER
 from priocast.core.errors import InvalidOption
 from priocast.operations.output_paths import PNG, SVG
 from priocast.trace.explanation import Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
-from priocast.trace.recorded_run import open_run
+from priocast.trace.recorded_run import RecordedRun, open_run
+from priocast.trace.remote_directory import is_remote, local_path
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -23,12 +25,16 @@ EXAMPLES = """
   priocast explain runs/demo/prioritised --message a#1/224/7
 
   priocast explain runs/17 --message b#1/32/0 --figure why.svg
+
+  priocast explain hdfs://host/runs/17 --worst
 """
 FIGURE_KINDS = (".svg", ".png")
 
 
 def explain_message(
-    path: Annotated[Path, typer.Argument(metavar="TRACE", help="A run directory.", show_default=False)],
+    location: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A run directory, or the URL of one.", show_default=False)
+    ],
     message: Annotated[
         str | None,
         typer.Option(help="The message, as sender#incarnation/level/number.", show_default=False),
@@ -40,6 +46,10 @@ def explain_message(
         Path | None, typer.Option(help="Draw the queues to this file, .svg or .png.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most messages to list per queue.")] = 8,
+    master: Annotated[
+        str,
+        typer.Option(help="For a URL: the Spark master that reads it."),
+    ] = MASTER,
 ) -> None:
     """Explain what a message overtook, at which member, and why.
 
@@ -54,7 +64,7 @@ def explain_message(
         raise InvalidOption("--message and --worst exclude each other: give one of them")
     if figure is not None:
         _check_figure(figure)
-    run = open_run(path)
+    run = _open(location, master)
     explanation = explain(run, find_worst(run) if message is None else find_message(run, message))
     console = Console()
     for line in describe(explanation, limit):
@@ -67,6 +77,15 @@ def explain_message(
         figure.parent.mkdir(parents=True, exist_ok=True)
         write_explanation(explanation, figure)
         console.print(f"\nFigure: [bold]{escape(str(figure))}[/]", highlight=False, soft_wrap=True)
+
+
+def _open(location: str, master: str) -> RecordedRun:
+    if not is_remote(location):
+        return open_run(local_path(location))
+    check_pipeline()
+    from priocast.pipeline.remote_run import fetch_run  # imported here: Spark is slow to import
+
+    return fetch_run(location, master)
 
 
 def _check_figure(path: Path) -> None:

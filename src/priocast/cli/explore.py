@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.option_checks import first_given
+from priocast.compiled import is_compiled, restart_with_sources
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.counterexample import Counterexample
@@ -17,6 +18,7 @@ from priocast.exploration.explorer import Exploration, ExplorationProgress
 from priocast.exploration.explorer import explore as search
 from priocast.exploration.scenario import ExplorationScenario, parse_messages
 from priocast.exploration.standard_scenarios import standard_scenarios
+from priocast.protocols.flow import ordering_protocol
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -79,6 +81,8 @@ def explore(
     in every possible order. Prints the number of states, and the shortest counterexample for the first
     violation found. Exit code 1: a violation was found.
     """
+    if is_compiled(ordering_protocol):
+        restart_with_sources()  # compiled classes do not show their state
     options = OrderingOptions(distributed=distributed, overtakes_max=overtakes_max, prioritised=not plain)
     if everything:
         given = first_given(context, except_for=("order", "everything"))

@@ -128,7 +128,7 @@ def revoke(
     out: Out = Path("keys"),
     authority_directory: AuthorityDirectory = None,
 ) -> None:
-    """Add certificates to the list of those that are not accepted any more: revoked.crl.
+    """Add certificates to the list of those that are no longer accepted, revoked.crl.
 
     Copy the list to every machine, where the node names it (revoked in node.tls, or --tls-revoked), and send
     each node SIGHUP.

@@ -1,34 +1,16 @@
-"""The command line: `priocast demo | node | send | orders | advise | probe | …`."""
+"""The command line: `priocast demo | node | send | sql | orders | advise | probe | …`."""
 
 import logging
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from priocast.cli import (
-    advise,
-    campaign,
-    cluster,
-    demo,
-    explain,
-    explore,
-    keys,
-    node,
-    orders,
-    probe,
-    report,
-    send,
-    simulate,
-    study,
-    verify,
-)
+from priocast.cli.commands import LazyCommands
 from priocast.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_INVALID, interrupted
 from priocast.core.errors import PriocastError
+from priocast.core.extras import extra_missing
 from priocast.operations.visible_text import visible
 
 EXAMPLES = """
@@ -47,6 +29,7 @@ EXAMPLES = """
 
 app = typer.Typer(
     name="priocast",
+    cls=LazyCommands,
     help="Prioritised, totally ordered group communication: one order at all members, urgent messages first.",
     epilog=EXAMPLES,
     no_args_is_help=True,
@@ -54,26 +37,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command(epilog=demo.EXAMPLES)(demo.demo)
-app.command(epilog=node.EXAMPLES)(node.node)
-app.command(epilog=send.EXAMPLES)(send.send)
-app.command(epilog=orders.EXAMPLES)(orders.orders)
-app.command("advise", epilog=advise.EXAMPLES)(advise.advice)
-app.command("change-order", epilog=orders.CHANGE_EXAMPLES)(orders.change_order)
-app.command(epilog=probe.EXAMPLES)(probe.probe)
-app.add_typer(keys.keys, name="keys")
-app.command(epilog=simulate.EXAMPLES)(simulate.simulate)
-app.command(epilog=campaign.EXAMPLES)(campaign.campaign)
-app.add_typer(cluster.cluster, name="cluster")
-app.add_typer(study.study, name="study")
-app.command(epilog=explore.EXAMPLES)(explore.explore)
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain_message)
-app.command(epilog=verify.EXAMPLES)(verify.verify)
-app.command(epilog=report.EXAMPLES)(report.report)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # takes 15 ms to import
+
         typer.echo(f"priocast {version('priocast')}")
         raise typer.Exit
 
@@ -110,13 +79,23 @@ def main() -> None:
             sys.exit(EXIT_BROKEN_PIPE)
         raise
     except (Exception, BaseExceptionGroup) as error:
-        causes = list(_causes(error))
+        causes = [_named_extra(cause) for cause in _causes(error)]
         if not all(isinstance(cause, PriocastError | OSError) for cause in causes):
             raise  # a bug in Priocast: show the traceback
-        Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(_lines_of(_text_of(causes[0])))}", highlight=False, soft_wrap=True
-        )
+        _print_error(_lines_of(_text_of(causes[0])))
         sys.exit(EXIT_INVALID)
+
+
+def _print_error(text: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+
+
+def _named_extra(error: BaseException) -> BaseException:
+    """The error, or the one that names the extra to install if a package is missing."""
+    return extra_missing(error) or error if isinstance(error, ImportError) else error
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from priocast.advice.choice import resolve_order
-from priocast.cli.option_checks import check_directory, first_given
+from priocast.cli.option_checks import check_directory, check_location, first_given
 from priocast.cli.shared_options import tls_of
 from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
@@ -16,8 +16,9 @@ from priocast.core.starvation import parse_starvation
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.network.security import TlsSecurity
-from priocast.operations.admin import check_admin_address
 from priocast.operations.node_plan import AdminPlan, GroupPlan, NodePlan
+from priocast.runtime.admin.admin_address import check_admin_address
+from priocast.runtime.arguments import discovery_of
 
 _ALLOWED_WITH_CONFIG = {
     "config",
@@ -37,7 +38,10 @@ _ORDER_OPTIONS = ("burst", "bucket", "acknowledge_ms", "part_ms", "part_count", 
 GroupArgument = Annotated[str | None, typer.Argument(help="Name of the group.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="Name of this member, unique in the group.")]
 Listen = Annotated[str | None, typer.Option(help="Address of this member, host:port.")]
-Peers = Annotated[list[str] | None, typer.Option(help="Address of another member. Repeat it for each.")]
+Peers = Annotated[
+    list[str] | None,
+    typer.Option(help="Address of another member; repeat it for each. Or dns:NAME:PORT, a name for all."),
+]
 Plain = Annotated[bool, typer.Option("--plain", help="Ignore priorities: first in, first out.")]
 Policy = Annotated[
     str,
@@ -61,7 +65,9 @@ AdminAddress = Annotated[
     str | None,
     typer.Option("--admin", help="Address for 'priocast probe' and Prometheus, host:port."),
 ]
-Trace = Annotated[Path | None, typer.Option(help="Record a trace in this directory.")]
+Trace = Annotated[
+    str | None, typer.Option(help="Record a trace in this directory, or at a URL such as s3://bucket/run.")
+]
 Count = Annotated[int | None, typer.Option(min=1, help="Leave after this many messages.")]
 StartSeconds = Annotated[
     float, typer.Option(help="How long to wait for the first view that contains this member, in seconds.")
@@ -106,8 +112,11 @@ def plan_from_arguments(given: dict[str, Any]) -> NodePlan:
             "or --config FILE"
         )
     peers = tuple(given["peer"] or ())
-    for address in (given["listen"], *peers):
+    discovery = discovery_of(peers)
+    for address in (given["listen"], *(peers if discovery is None else ())):
         parse_address(address)
+    if discovery is not None and given["founders"] is None:
+        raise InvalidOption(f"--peer is {discovery.name}: also give --founders, how many found the group")
     if given["admin"] is not None:
         check_admin_address(given["admin"], allow_remote=False)
     check_directory("--state-directory", given["state_directory"])
@@ -146,7 +155,7 @@ def _group_plan(given: dict[str, Any], founders_default: int) -> GroupPlan:
         **{name: given[name] for name in _ORDER_OPTIONS},
     )
     resolve_order(given["order"], options, membership)
-    check_directory("--trace", given["trace"])
+    check_location("--trace", given["trace"])
     return GroupPlan(
         name=check_name(given["group"], "group"),
         order=given["order"],

@@ -1,12 +1,12 @@
 """Checks that commands make before they start, so that no long run fails only when it writes its result."""
 
 from collections.abc import Collection
-from importlib.util import find_spec
 from pathlib import Path
 
 import typer
 
-from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.core.errors import InvalidOption
+from priocast.core.extras import check_installed
 from priocast.operations.node_plan import check_wait
 from priocast.operations.output_paths import (
     PNG,
@@ -17,20 +17,26 @@ from priocast.operations.output_paths import (
     file_problem,
     replacing_problem,
 )
-
-_PIPELINE_PACKAGES = ("pyspark", "matplotlib")
+from priocast.trace.remote_directory import is_remote, local_path
 
 
 def check_pipeline() -> None:
     """Raise if a package that Spark jobs or figures need is not installed."""
-    for package in _PIPELINE_PACKAGES:
-        if find_spec(package) is None:
-            raise InvalidInput(f"{package} is not installed: pip install 'priocast[pipeline]'")
+    check_installed("pyspark", "matplotlib", "pyarrow")
 
 
 def check_directory(option: str, path: Path | None) -> None:
     """Raise if the directory, when one is given, cannot be created or written to."""
     _raise_if(option, directory_problem(path) if path is not None else "")
+
+
+def check_location(option: str, location: str | None) -> None:
+    """Raise if the location, when one is given, is a directory that cannot be created or written to.
+
+    Whether a storage in the network takes files is known only when it is asked.
+    """
+    if location is not None and not is_remote(location):
+        check_directory(option, local_path(location))
 
 
 def check_file(option: str, path: Path | None) -> None:

@@ -14,9 +14,10 @@ from rich.table import Table
 from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_seconds
 from priocast.cli.shared_options import AsJson
-from priocast.core.protocol import Protocol
-from priocast.operations.order_change import OrderChangeRequest, request_order_change
+from priocast.core.protocol_interface import Protocol
+from priocast.operations.order_change import request_order_change
 from priocast.protocols import LAYERS, PROTOCOLS
+from priocast.runtime.admin.order_request import OrderChangeRequest
 
 EXAMPLES = """
 [bold]Examples[/]

@@ -192,7 +192,7 @@ def _qualities(status: Status) -> str:
     """What was sent and delivered with each quality, and what went wrong, if anything did."""
     lines = []
     for each in status.qualities:
-        wrong = {"rejected": each.rejected, "sent again": each.retransmissions}
+        wrong = {"late": each.late, "rejected": each.rejected, "sent again": each.retransmissions}
         details = "".join(f", {count:,} {what}" for what, count in wrong.items() if count)
         lines.append(f"{each.quality}: {each.sent:,} sent, {each.delivered:,} delivered{details}")
     return "\n".join(lines)

@@ -25,10 +25,11 @@ FIGURES = ("throughput", "queue-depth", "delivery-times", "p99", "membership")
 
 
 def report(
-    path: Annotated[
-        Path,
+    location: Annotated[
+        str,
         typer.Argument(
-            help="A run directory, or a directory of run directories to compare.", show_default=False
+            help="A run directory, a directory of run directories to compare, or the URL of one.",
+            show_default=False,
         ),
     ],
     out: Annotated[
@@ -51,7 +52,7 @@ def report(
     from priocast.pipeline.figures.figure_files import write_figures
 
     with show_progress() as progress:
-        outcome = study_runs(path, master, out, progress)
+        outcome = study_runs(location, master, out, progress)
         if figures is not None:
             write_figures(outcome, figures)
     console = Console()

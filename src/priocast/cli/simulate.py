@@ -27,7 +27,9 @@ from priocast.core.errors import InvalidOption
 from priocast.core.quality import parse_quality
 from priocast.operations.output_paths import HASHES
 from priocast.protocols import find_protocol
-from priocast.simulation.scenario_generator import Choice, Delivery, Policy, generate_scenario
+from priocast.simulation.choice import Choice, Delivery, Policy, replay_command
+from priocast.simulation.faults import FaultKind
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.service_generator import EVERY_QUALITY
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
@@ -42,6 +44,8 @@ EXAMPLES = """
 
   priocast simulate --seeds 0:1000 --policy partitionable --delivery safe
 
+  priocast simulate --seeds 0:1000 --members 5 --load 400 --fault crash
+
   priocast simulate --seeds 17 --out runs/17 && priocast verify runs/17
 
   priocast simulate --seeds 0:1000 --quality atomic
@@ -52,27 +56,41 @@ EXAMPLES = """
 OCCURS_PERCENT = 1.0
 _SEEDS = re.compile(r"(\d+)(?::(\d+))?")
 
+Order = Annotated[str | None, typer.Option(help="The ordering protocol of all seeds.", show_default="random")]
+PartitionPolicy = Annotated[
+    str | None, typer.Option(help="primary or partitionable, for all seeds.", show_default="random")
+]
+DeliveryGuarantee = Annotated[
+    str | None, typer.Option(help="agreed or safe, for all seeds.", show_default="random")
+]
+Members = Annotated[int | None, typer.Option(help="Size of the group, for all seeds.", show_default="random")]
+Load = Annotated[
+    int | None, typer.Option(help="Percent of the random number and rate of messages.", show_default="100")
+]
+OnlyFault = Annotated[
+    str | None,
+    typer.Option(help=f"The only kind of fault: {', '.join(get_args(FaultKind))}.", show_default="random"),
+]
+Qualities = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Groups on a simulated LAN that send with this quality of service; may be given several "
+        "times, or 'all'.",
+        show_default="none",
+    ),
+]
+
 
 def simulate(
     seeds: Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:1000).")] = "0:100",
     jobs: Annotated[int, typer.Option(min=0, help="Number of processes; 0: one per core.")] = 0,
-    order: Annotated[
-        str | None, typer.Option(help="The ordering protocol of all seeds.", show_default="random")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="primary or partitionable, for all seeds.", show_default="random")
-    ] = None,
-    delivery: Annotated[
-        str | None, typer.Option(help="agreed or safe, for all seeds.", show_default="random")
-    ] = None,
-    quality: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Groups on a simulated LAN that send with this quality of service; may be given several "
-            "times, or 'all'.",
-            show_default="none",
-        ),
-    ] = None,
+    order: Order = None,
+    policy: PartitionPolicy = None,
+    delivery: DeliveryGuarantee = None,
+    members: Members = None,
+    load: Load = None,
+    fault: OnlyFault = None,
+    quality: Qualities = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print every option of the run. One seed only.")
     ] = False,
@@ -94,7 +112,7 @@ def simulate(
         raise InvalidOption(
             f"--show and --out need exactly one seed, but {seeds!r} has {len(chosen)}: give one, such as 17"
         )
-    choice = parse_choice(order, policy, delivery, quality or [])
+    choice = _parse_choice(order, policy, delivery, members, load, fault, quality or [])
     check_empty_directory("--out", out)
     check_replaceable("--hashes", hashes, HASHES)
     console = Console(stderr=as_json)
@@ -102,7 +120,7 @@ def simulate(
         console.print(generate_scenario(chosen[0], choice).describe(), markup=False, highlight=False)
     started = time.perf_counter()
     outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
-    summary = summarise(outcomes, time.perf_counter() - started)
+    summary = summarise(outcomes, time.perf_counter() - started, choice.fault_kinds)
     if hashes is not None:
         _write_hashes(outcomes, hashes)
     if out is not None:
@@ -128,20 +146,38 @@ def parse_seeds(text: str) -> range:
     return chosen
 
 
-def parse_choice(
-    order: str | None, policy: str | None, delivery: str | None, qualities: Sequence[str] = ()
+def _parse_choice(
+    order: str | None,
+    policy: str | None,
+    delivery: str | None,
+    members: int | None,
+    load: int | None,
+    fault: str | None,
+    qualities: Sequence[str],
 ) -> Choice:
     """Parse the options that are fixed for all seeds."""
     if order is not None:
         find_protocol(order)
-    for name, value, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
-        if value is not None and value not in get_args(known):
-            raise InvalidOption(f"--{name} is {value!r}: choose {' or '.join(map(repr, get_args(known)))}")
-    chosen = EVERY_QUALITY if "all" in qualities else tuple(str(parse_quality(each)) for each in qualities)
-    return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery), chosen)
+    for name, value, known in (
+        ("policy", policy, Policy),
+        ("delivery", delivery, Delivery),
+        ("fault", fault, FaultKind),
+    ):
+        check_choices(name, [] if value is None else [value], known)
+    return Choice(
+        order=order,
+        policy=cast("Policy | None", policy),
+        delivery=cast("Delivery | None", delivery),
+        members=members,
+        load=load,
+        fault=cast("FaultKind | None", fault),
+        qualities=EVERY_QUALITY
+        if "all" in qualities
+        else tuple(str(parse_quality(each)) for each in qualities),
+    )
 
 
-def check_choices(name: str, values: list[str], known: object) -> None:
+def check_choices(name: str, values: Sequence[str], known: object) -> None:
     """Raise InvalidOption if a value of this option is not in the `Literal` that is known."""
     for value in values:
         if value not in get_args(known):
@@ -200,10 +236,4 @@ def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> N
     table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
     console.print(table)
     for seed in summary.failed_seeds:
-        console.print(f"replay: priocast simulate --seeds {seed}{_options(choice)} --show", markup=False)
-
-
-def _options(choice: Choice) -> str:
-    chosen = [("order", choice.order), ("policy", choice.policy), ("delivery", choice.delivery)]
-    chosen += [("quality", each) for each in choice.qualities]
-    return "".join(f" --{name} {value}" for name, value in chosen if value)
+        console.print(f"replay: {replay_command(seed, str(choice))}", markup=False)

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import (
+    study_aborts,
     study_adaptive,
+    study_cost,
     study_faults,
     study_preemption,
     study_reorder,
@@ -60,6 +62,8 @@ EXAMPLES = """
 
   priocast study classes
 
+  priocast study cost --quick
+
   priocast study preemption
 
   priocast study reorder --quick
@@ -83,6 +87,8 @@ study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 study.command(epilog=study_wan.EXAMPLES)(study_wan.wan)
 study.command(epilog=study_adaptive.EXAMPLES)(study_adaptive.adaptive)
 study.command(epilog=study_xamp.EXAMPLES)(study_xamp.xamp)
+study.command(epilog=study_aborts.EXAMPLES)(study_aborts.aborts)
+study.command(epilog=study_cost.EXAMPLES)(study_cost.cost)
 
 
 @study.command(epilog=CLASSES_EXAMPLES)

@@ -1,5 +1,6 @@
 """`priocast study faults`: a fault-injection campaign on the qualities of service, in the simulator."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +13,10 @@ from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import MASTER, AsJson, Master, StudyDirectory
 from priocast.cli.study_output import prepare_output, progress_bar
+from priocast.cli.verdict_output import show_progress
 from priocast.core.quality import parse_quality
 from priocast.simulation.service_generator import EVERY_QUALITY
-from priocast.study.faults import InjectionPlan, inject
+from priocast.study.faults import InjectedFault, InjectionPlan, inject
 
 if TYPE_CHECKING:
     from priocast.pipeline.tables.fault_coverage import FaultCoverage
@@ -48,38 +50,47 @@ def faults(
     cells = InjectionPlan(seeds=seeds, qualities=chosen).cells()
     output = prepare_output(out)
     console = Console(stderr=as_json)
-    with progress_bar(console) as progress:
-        task = progress.add_task("runs", total=len(cells))
-        for fault, each, seed in cells:
-            progress.update(task, description=f"{fault.name}, {each}")
-            inject(fault, each, seed, output.traces)
-            progress.advance(task)
+    _inject_all(cells, output.traces, console)
     from priocast.pipeline.coverage_report import study_faults  # imported here: Spark is slow to import
+    from priocast.pipeline.tables.fault_coverage import with_totals
 
-    with console.status("Spark: starting") as status:
-        rows = study_faults(
-            output.traces, master, output.report, lambda line: status.update(f"Spark: {line}")
-        )
+    with show_progress(console=console) as stages:
+        rows = study_faults(output.traces, master, output.report, stages)
     if as_json:
         print_json(rows)
     else:
-        console.print(_table(rows))
+        console.print(_table(with_totals(rows)))
         console.print(f"Report: {output.report}")
     if any(row.assumed and row.tolerated < row.affected for row in rows):
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _table(rows: "list[FaultCoverage]") -> Table:
+def _inject_all(cells: Sequence[tuple[InjectedFault, str, int]], traces: Path, console: Console) -> None:
+    """Show a progress bar, or print a line for each kind of fault where none can be shown."""
+    with progress_bar(console) as progress:
+        task = progress.add_task("runs", total=len(cells))
+        last = None
+        for index, (fault, quality, seed) in enumerate(cells):
+            if fault != last and not console.is_terminal:
+                console.print(f"{index} of {len(cells)} runs; next: {fault.name}")
+            last = fault
+            progress.update(task, description=f"{fault.name}, {quality}")
+            inject(fault, quality, seed, traces)
+            progress.advance(task)
+
+
+def _table(rows: "Iterable[FaultCoverage]") -> Table:
     table = Table(title="Fault injection", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("fault", no_wrap=True)
     table.add_column("quality", no_wrap=True)
-    for heading in ("injected", "affected", "noticed", "tolerated", "coverage"):
-        table.add_column(heading, justify="right")
-    table.add_column("lost")
-    for index, row in enumerate(rows):
-        fault = "" if index and rows[index - 1].fault == row.fault else row.fault
+    for heading in ("injected", "affected", "noticed", "tolerated"):
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column("lost", no_wrap=True)
+    fault = ""
+    for row in rows:
         counts = map(str, (row.injected, row.affected, row.noticed, row.tolerated))
         style = "red" if row.assumed and row.tolerated < row.affected else ""
         lost = ", ".join(each.rpartition("(")[2].rstrip(")") for each in row.lost)
-        table.add_row(fault, row.quality, *counts, f"{row.coverage:.0%}", lost, style=style)
+        table.add_row("" if row.fault == fault else row.fault, row.quality, *counts, lost, style=style)
+        fault = row.fault
     return table

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from priocast.cli.option_checks import check_directory, check_pipeline, check_replaceable
+from priocast.cli.verdict_output import show_progress
 from priocast.core.errors import InvalidOption
 from priocast.operations.output_paths import REPORT
 from priocast.study.earlier_runs import prepare
@@ -51,11 +52,15 @@ def progress_bar(console: Console) -> Progress:
     return Progress(*columns, console=console)
 
 
-def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
-    """Carry out a run and show its progress."""
+def run_planned(
+    planned: PlannedRun, traces: Path, console: Console, admins: "Sequence[str]" = ()
+) -> FinishedRun:
+    """Carry out a run and show its progress; its members have live pages at `admins`, if there are any."""
     with progress_bar(console) as progress:
         task = progress.add_task(planned.title, total=planned.workload.total)
-        return carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
+        return carry_out(
+            planned, traces, lambda delivered: progress.update(task, completed=delivered), admins
+        )
 
 
 def study_traces(
@@ -64,14 +69,8 @@ def study_traces(
     """Verify and measure all runs on Spark, and write the report, with weights that were sampled."""
     from priocast.pipeline.study import study_runs
 
-    with console.status("Spark: starting") as status:
-        return study_runs(
-            output.traces,
-            master,
-            output.report,
-            lambda line: status.update(f"Spark: {line}"),
-            weights,
-        )
+    with show_progress(console=console) as progress:
+        return study_runs(output.traces, master, output.report, progress, weights)
 
 
 def print_verdict(outcome: "StudyResult", console: Console) -> None:
@@ -89,13 +88,13 @@ def print_verdict(outcome: "StudyResult", console: Console) -> None:
     console.print(f"Report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
 
 
-def group_sizes(text: str) -> tuple[int, ...]:
-    """Group sizes as a user writes them, in ascending order."""
+def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Numbers as a user writes them, such as group sizes, in ascending order."""
     try:
         return tuple(sorted({int(word) for word in text.split(",")}))
     except ValueError:
         raise InvalidOption(
-            f"--members is {text!r}: write group sizes separated by commas, such as 2,4,6"
+            f"{option} is {text!r}: write numbers separated by commas, such as 2,4,6"
         ) from None
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_figures, check_pipeline, first_given
 from priocast.cli.shared_options import AsJson
-from priocast.cli.study_output import group_sizes, progress_bar
+from priocast.cli.study_output import progress_bar, whole_numbers
 from priocast.core.errors import InvalidOption
 from priocast.study.reorder import BASE, InsertionPlan, InsertionRow, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP
@@ -60,7 +60,7 @@ def reorder(
     if quick and (given := first_given(context, except_for=_ALLOWED_WITH_QUICK)):
         raise InvalidOption(f"--quick sets the number of rounds and messages: omit {given}, or omit --quick")
     plan = InsertionPlan(
-        members=group_sizes(members),
+        members=whole_numbers("--members", members),
         rounds=_QUICK_ROUNDS if quick else rounds,
         messages=_QUICK_MESSAGES if quick else messages,
         payload_bytes=payload_bytes,

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import AsJson
-from priocast.cli.study_output import duration, group_sizes, progress_bar
+from priocast.cli.study_output import duration, progress_bar, whole_numbers
 from priocast.protocols import PROTOCOLS
 from priocast.study.wan import REGIONS, WanPlan, WanRow, measure_wan
 
@@ -44,7 +44,8 @@ def wan(
     two one in a second and one in three seconds. The times are from the broadcast to the delivery at every
     member, in virtual time; the first half of a run does not count. Every guarantee is checked meanwhile.
     """
-    plan = WanPlan(members=group_sizes(members), orders=tuple(order or PROTOCOLS), seconds=seconds)
+    sizes = whole_numbers("--members", members)
+    plan = WanPlan(members=sizes, orders=tuple(order or PROTOCOLS), seconds=seconds)
     console = Console(stderr=as_json)
     rows = _measure(plan, console)
     if as_json:

@@ -19,6 +19,7 @@ from priocast.cli.study_output import (
     print_verdict,
     progress_bar,
     study_traces,
+    whole_numbers,
 )
 from priocast.core.errors import InvalidOption
 from priocast.core.message_times import MessageTimes
@@ -79,7 +80,7 @@ def xamp(
     ] = _DEFAULT.precision_ms,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help=f"Groups of {_QUICK_MEMBERS}, {_QUICK_MESSAGES} messages of 2 sizes."),
+        typer.Option("--quick", help=f"Small groups, {_QUICK_MESSAGES} messages of 2 sizes."),
     ] = False,
     out: StudyDirectory = Path("study-out/xamp"),
     master: Master = MASTER,
@@ -91,13 +92,13 @@ def xamp(
     message. The times come from the traces, on Spark, which also verifies every guarantee. Each is compared
     with what the formulas of the xAMp paper give for the bare TCP of this machine. Groups that an interrupted
     study with the same options has finished are not measured again. Run it on an otherwise idle machine. Exit
-    code 1: a violation, or delta delivered outside of its window.
+    code 1: a violation, or delta delivered outside its window and the recipient did not mark it as late.
     """
     if quick and (given := first_given(context, except_for=_ALLOWED_WITH_QUICK)):
         raise InvalidOption(f"--quick sets the groups, sizes and messages: omit {given}, or omit --quick")
     plan = XampPlan(
-        members=_QUICK_MEMBERS if quick else _numbers("--members", members),
-        sizes=_QUICK_SIZES if quick else _numbers("--sizes", sizes),
+        members=_QUICK_MEMBERS if quick else whole_numbers("--members", members),
+        sizes=_QUICK_SIZES if quick else whole_numbers("--sizes", sizes),
         messages=_QUICK_MESSAGES if quick else messages,
         delta_ms=delta_ms,
         precision_ms=precision_ms,
@@ -107,7 +108,8 @@ def xamp(
     groups, output = measure_groups(plan, out, console)
     outcome = study_traces(output, master, console)
     times = [each for group in groups for each in group.times] + _from_traces(plan, outcome)
-    late = [each for each in times if _is_delta(each.way) and not keeps_window(each, plan)]
+    clocked = [each for each in times if _is_delta(each.way)]
+    outside = [each for each in clocked if not keeps_window(each, plan)]
     figures = _draw(times, plan, out)
     if as_json:
         broken = [f"{verdict.run}: {verdict.guarantee}" for verdict in outcome.broken]
@@ -115,20 +117,11 @@ def xamp(
     else:
         for size in plan.members:
             console.print(_table(times, plan, size))
-        _print_window(late, plan, console)
+        _print_window(clocked, outside, plan, console)
         print_verdict(outcome, console)
         console.print(f"Figures: {', '.join(str(path) for path in figures if path.suffix == '.svg')}")
-    if outcome.broken or late:
+    if outcome.broken or outside:
         raise typer.Exit(EXIT_VIOLATION)
-
-
-def _numbers(option: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(word) for word in text.split(",")}))
-    except ValueError:
-        raise InvalidOption(
-            f"{option} is {text!r}: write numbers separated by commas, such as 2,4,8"
-        ) from None
 
 
 def measure_groups(plan: XampPlan, out: Path, console: Console) -> tuple[list[StoredGroup], StudyOutput]:
@@ -216,12 +209,20 @@ def _ms(milliseconds: float) -> str:
     return f"{milliseconds:.3f}" if milliseconds < 10 else f"{milliseconds:.1f}"
 
 
-def _print_window(late: list[ExecutionTime], plan: XampPlan, console: Console) -> None:
+def _print_window(
+    clocked: list[ExecutionTime], outside: list[ExecutionTime], plan: XampPlan, console: Console
+) -> None:
     first, last = window_of(plan)
     stated = f"{first:g} to {last:g} ms after the sending, and at most {plan.precision_ms:g} ms apart"
-    if not late:
+    if not outside:
         console.print(f"delta: [bold green]every delivery in its window[/], {stated}.")
-    for each in late:
+    if late := sum(each.late for each in clocked):
+        count = late + sum(each.count for each in clocked)
+        console.print(
+            f"delta: {late} of {count} messages are not in the figures: a recipient was late and said so, "
+            "because the machine did not run it in time."
+        )
+    for each in outside:
         console.print(
             f"[red]delta: {each.members} members, {each.size:,} bytes: {each.shortest_ms:.1f} to "
             f"{each.longest_ms:.1f} ms, up to {each.spread_max_ms:.1f} ms apart, {each.incomplete} not "

@@ -1,4 +1,4 @@
-"""Output of the commands that run Spark: a status line while it works, and a table of verdicts."""
+"""Output of the commands that run Spark: a bar while it works, and a table of verdicts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as StageBar
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -15,10 +17,23 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def show_progress(quiet: bool = False) -> Iterator["Progress"]:
-    """Show the current step on standard error; nothing if `quiet` or not a terminal."""
-    with Console(stderr=True, quiet=quiet).status("starting") as status:
-        yield lambda line: status.update(f"{line} …")
+def show_progress(quiet: bool = False, console: Console | None = None) -> Iterator["Progress"]:
+    """Show the stages on standard error, as a bar with the current one; nothing if `quiet` or no terminal."""
+    console = console or Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description} …"))
+    hidden = quiet or not console.is_terminal
+    with StageBar(*columns, console=console, transient=True, disable=hidden) as bar:
+        begun = 0
+        task = bar.add_task("starting", total=None)
+
+        def show(stage: str, following: int | None = None, /) -> None:
+            nonlocal begun
+            begun += 1
+            if following is not None:
+                bar.update(task, total=begun + following)
+            bar.update(task, completed=begun - 1, description=escape(stage))
+
+        yield show
 
 
 def print_verdicts(console: Console, verification: "Verification") -> None:
@@ -30,7 +45,7 @@ def print_verdicts(console: Console, verification: "Verification") -> None:
         table.add_row(escape(verdict.run), verdict.guarantee, _word(verdict), examined)
     console.print(table)
     for verdict in verification.verdicts:
-        if not verdict.holds:
+        if verdict.violations:
             _print_violations(console, verdict)
     console.print()
     console.print(summary_of(verification), highlight=False)
@@ -45,12 +60,19 @@ def summary_of(verification: "Verification") -> str:
         return (
             f"[bold red]{len(verification.broken)} of {promises} promises are broken[/] ({checked} checked)"
         )
+    if verification.undecided:
+        return (
+            f"[bold yellow]{len(verification.undecided)} of {promises} promises cannot be decided[/]: the "
+            f"clocks of the members cannot be compared; the others hold ({checked} checked)"
+        )
     return f"[bold green]All {promises} promises hold[/] ({checked} checked)"
 
 
 def _word(verdict: "Verdict") -> str:
     if not verdict.promised:
         return "[dim]not promised[/]"
+    if not verdict.decidable:
+        return "[yellow]not decidable[/]"
     return "[green]holds[/]" if verdict.holds else f"[bold red]{verdict.violations:,} violations[/]"
 
 
