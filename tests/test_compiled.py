@@ -1,0 +1,59 @@
+"""The compiled version does what the sources do: it is built from them once, and runs the same tests.
+
+It is built once for each state of the sources (`tools/compiled_tree.py`), in a minute or two.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import pytest
+from tools.compiled_tree import ROOT, compiled_tree, environment
+
+SEEDS = "0:40"
+#: Tests that replace no methods of compiled classes, and inherit from none.
+SHARED_TESTS = (
+    "tests/links/test_fifo_link.py",
+    "tests/runtime/test_group.py",
+)
+_TIMEOUT_SECONDS = 1200
+
+pytestmark = [
+    pytest.mark.timeout(2 * _TIMEOUT_SECONDS),
+    pytest.mark.skipif(which("cc") is None, reason="there is no C compiler"),
+]
+
+
+def _run(*arguments: str, pure: bool = False) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+        cwd=ROOT,
+        env=environment(pure=pure),
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_environment_chooses_the_compiled_modules_or_their_sources(pure: bool) -> None:
+    program = "import priocast.links.fifo_link as link; print(link.__file__)"
+    found = Path(_run("-c", program, pure=pure).strip())
+    assert found.parent == compiled_tree() / "priocast" / "links"
+    assert (found.suffix == ".py") is pure
+
+
+def test_seeds_give_the_same_traces(tmp_path: Path) -> None:
+    for name, pure in (("compiled", False), ("sources", True)):
+        arguments = ["simulate", "--seeds", SEEDS, "--jobs", "1", "--hashes", str(tmp_path / name)]
+        _run("-m", "priocast", *arguments, pure=pure)
+    hashes = (tmp_path / "compiled").read_text()
+    assert hashes and hashes == (tmp_path / "sources").read_text()
+
+
+def test_the_tests_of_the_sources_pass() -> None:
+    assert " passed" in _run("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *SHARED_TESTS)
