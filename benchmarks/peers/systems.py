@@ -1,0 +1,210 @@
+"""The systems of a comparison: what each needs, what it guarantees, and how it is launched.
+
+Everything runs on the loopback network of this machine, or in network namespaces that a launch makes and
+removes (Corosync). Storage is in memory or on a temporary directory, so that no disk is compared.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.peers.jgroups_stack import write_stack
+from benchmarks.peers.servers import etcd_servers, nats_servers, zookeeper_servers
+from benchmarks.peers.totem import totem_ring
+from priocast.testing.addresses import free_addresses
+
+_CLIENTS = Path(__file__).parent / "clients"
+_JGROUPS_JAR = Path("/usr/share/java/jgroups.jar")
+_JAVA_OPTIONS = (
+    "-Xms256m",
+    "-Xmx512m",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Something that must be there: how to find out, and the Debian package that has it."""
+
+    package: str
+    is_there: Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class PeerSystem:
+    """One row of the table. `launch` yields the commands of the members, while the servers run.
+
+    A system that is far slower than others gets only a `share` of the messages.
+    """
+
+    name: str
+    setup: str
+    guarantees: str
+    requirements: tuple[Requirement, ...]
+    launch: Callable[[int, Path], AbstractContextManager[list[list[str]]]]
+    share: float = 1.0
+
+    def missing(self) -> list[str]:
+        """The packages that are missing."""
+        return [each.package for each in self.requirements if not each.is_there()]
+
+
+def program(name: str, package: str) -> Requirement:
+    """A program on the search path; daemons may be in a directory that only root has there."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return Requirement(package, lambda: shutil.which(name, path=path) is not None)
+
+
+def _file(path: str, package: str) -> Requirement:
+    return Requirement(package, lambda: Path(path).exists())
+
+
+def _python_members(module: str, members: int, *extra: str) -> list[list[str]]:
+    addresses = [str(address) for address in free_addresses(members)]
+    command = [sys.executable, "-m", f"benchmarks.peers.clients.{module}"]
+    return [[*command, str(rank), *addresses, *extra] for rank in range(members)]
+
+
+def _in_process(module: str, *extra: str) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+    @contextmanager
+    def launch(members: int, _directory: Path) -> Iterator[list[list[str]]]:
+        yield _python_members(module, members, *extra)
+
+    return launch
+
+
+def _with_servers(
+    module: str, servers: Callable[[Path], AbstractContextManager[list[str]]]
+) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+    @contextmanager
+    def launch(members: int, directory: Path) -> Iterator[list[list[str]]]:
+        with servers(directory) as addresses:
+            yield _python_members(module, members, *addresses)
+
+    return launch
+
+
+def _jgroups(*, bundling: bool) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+    @contextmanager
+    def launch(members: int, directory: Path) -> Iterator[list[list[str]]]:
+        source = _CLIENTS / "JGroupsMember.java"
+        subprocess.run(
+            ["javac", "-nowarn", "-cp", _JGROUPS_JAR, "-d", directory, source],
+            check=True,
+            capture_output=True,
+        )
+        addresses = free_addresses(members)
+        class_path = f"{directory}:{_JGROUPS_JAR}:/usr/share/java/commons-logging.jar"
+        yield [
+            [
+                *("java", *_JAVA_OPTIONS, "-cp", class_path, "JGroupsMember"),
+                *(str(write_stack(directory, rank, addresses, bundling=bundling)), str(rank), str(members)),
+            ]
+            for rank in range(members)
+        ]
+
+    return launch
+
+
+@contextmanager
+def _corosync(members: int, directory: Path) -> Iterator[list[list[str]]]:
+    binary = directory / "cpg_member"
+    subprocess.run(
+        ["cc", "-O2", "-o", binary, _CLIENTS / "cpg_member.c", "-lcpg"], check=True, capture_output=True
+    )
+    with totem_ring(members, directory) as within:
+        yield [[*within[rank], str(binary), str(rank), str(members)] for rank in range(members)]
+
+
+_AGREED = "agreed delivery, FIFO by sender; delivered without waiting for a majority"
+_QUORUM = "delivered once a majority of the servers has it"
+_JAVA = (program("javac", "openjdk-17-jdk-headless"), _file(str(_JGROUPS_JAR), "libjgroups-java"))
+SYSTEMS = (
+    PeerSystem(
+        "Priocast, batches",
+        "`sequencer-ub`, prioritised, TCP; `broadcast_many` in bursts of 512 of eight levels, `batches()`",
+        f"{_AGREED}; order by priority",
+        (),
+        _in_process("priocast_member", "batches"),
+    ),
+    PeerSystem(
+        "Priocast, one at a time",
+        "`sequencer-ub`, prioritised, TCP; `broadcast`, `async for`",
+        f"{_AGREED}; order by priority",
+        (),
+        _in_process("priocast_member", "single"),
+    ),
+    PeerSystem(
+        "JGroups SEQUENCER, bundling",
+        "2.12, TCP, bundles of up to 1 ms, credits 200,000",
+        _AGREED,
+        _JAVA,
+        _jgroups(bundling=True),
+    ),
+    PeerSystem(
+        "JGroups SEQUENCER",
+        "2.12, TCP, no bundling, credits 200,000",
+        _AGREED,
+        _JAVA,
+        _jgroups(bundling=False),
+    ),
+    PeerSystem(
+        "Corosync CPG",
+        "a node in each network namespace, udpu, no encryption",
+        _AGREED,
+        (
+            program("corosync", "corosync"),
+            _file("/usr/include/corosync/cpg.h", "libcpg-dev"),
+            program("cc", "gcc"),
+            program("ip", "iproute2"),
+        ),
+        _corosync,
+    ),
+    PeerSystem(
+        "PySyncObj, batches",
+        "raft in every member, batches, tick 50 ms",
+        f"{_QUORUM}; log in memory",
+        (Requirement("pysyncobj (pip)", lambda: find_spec("pysyncobj") is not None),),
+        _in_process("pysyncobj_member", "batches"),
+        share=0.1,
+    ),
+    PeerSystem(
+        "PySyncObj",
+        "raft in every member, no batches, tick 1 ms",
+        f"{_QUORUM}; log in memory",
+        (Requirement("pysyncobj (pip)", lambda: find_spec("pysyncobj") is not None),),
+        _in_process("pysyncobj_member", "single"),
+        share=0.02,
+    ),
+    PeerSystem(
+        "NATS JetStream",
+        "3 servers, stream of 3 replicas in memory, 1,000 publishes in flight per member",
+        f"{_QUORUM}; stream in memory",
+        (program("nats-server", "nats-server"),),
+        _with_servers("nats_member", nats_servers),
+        share=0.2,
+    ),
+    PeerSystem(
+        "etcd",
+        "3 servers, HTTP gateway, 32 puts in flight per member, a watch at each",
+        f"{_QUORUM}, linearisable; log on a temporary directory, flushed",
+        (program("etcd", "etcd-server"),),
+        _with_servers("etcd_member", etcd_servers),
+        share=0.02,
+    ),
+    PeerSystem(
+        "ZooKeeper",
+        "3 servers, 1,000 writes in flight per member; answers to the writer, **no delivery to all**",
+        f"{_QUORUM}, linearisable writes; log on a temporary directory, not flushed",
+        (_file("/usr/share/java/zookeeper.jar", "zookeeper"), program("java", "default-jre-headless")),
+        _with_servers("zookeeper_member", zookeeper_servers),
+        share=0.05,
+    ),
+)

@@ -1,0 +1,84 @@
+"""The comparison with other systems: its results, what it skips, and that a wrong order is noticed."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from benchmarks.peers.__main__ import measure_all
+from benchmarks.peers.launches import LaunchResult, OrderViolation, PeerLoad, measure_launch
+from benchmarks.peers.results import draw_peers, markdown, result_of
+from benchmarks.peers.systems import SYSTEMS, PeerSystem, Requirement
+from rich.console import Console
+
+SMALL = PeerLoad(members=2, messages=50, warm_ups=1, deliveries=5)
+MEMBER = """
+import json, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    answer = {"rate": 1000.0 + int(sys.argv[1]), "times_us": [5.0], "digest": sys.argv[2]}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def system(*digests: str, name: str = "sample", requirements: tuple[Requirement, ...] = ()) -> PeerSystem:
+    """A system whose members answer with these digests."""
+
+    @contextmanager
+    def launch(members: int, _directory: Path) -> Iterator[list[list[str]]]:
+        yield [[sys.executable, "-c", MEMBER, str(rank), digests[rank]] for rank in range(members)]
+
+    launched: Callable[[int, Path], AbstractContextManager[list[list[str]]]] = launch
+    return PeerSystem(name, "a set-up", "a guarantee", requirements, launched)
+
+
+@pytest.mark.processes
+def test_the_slowest_member_counts_and_the_first_one_is_not_timed() -> None:
+    found = measure_launch(system("same", "same"), SMALL)
+    assert (found.rate, found.delivery_us) == (1000.0, 5.0)
+
+
+@pytest.mark.processes
+def test_members_that_deliver_in_different_orders_are_noticed() -> None:
+    with pytest.raises(OrderViolation, match="different orders"):
+        measure_launch(system("one", "another"), SMALL)
+
+
+@pytest.mark.processes
+def test_systems_take_turns_and_the_others_go_on_if_one_is_missing_or_fails() -> None:
+    missing = system("x", "x", name="missing", requirements=(Requirement("nowhere", lambda: False),))
+    wrong = system("one", "another", name="wrong")
+    results = measure_all([missing, wrong, system("x", "x")], SMALL, 2, Console(quiet=True))
+    assert [len(each.launches) for each in results] == [0, 0, 2]
+    assert results[0].reason == "skipped: nowhere missing"
+    assert results[1].reason == "failed: wrong: the members delivered in different orders"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", ["Priocast, batches", "PySyncObj"])
+def test_a_real_system_is_measured(name: str) -> None:
+    (chosen,) = (each for each in SYSTEMS if each.name == name)
+    found = measure_launch(chosen, SMALL)
+    assert found.rate > 0
+    assert found.delivery_us > 0
+
+
+def test_a_row_has_the_median_and_the_spread_or_the_reason() -> None:
+    launches = [
+        LaunchResult(rate=rate, delivery_us=1500.0, foreign_cores=0.25) for rate in (3000.0, 1000.0, 2000.0)
+    ]
+    results = [result_of(system(), launches), result_of(system(name="other"), [], "skipped: x missing")]
+    text = markdown(results, PeerLoad(), {"processors": "2"})
+    assert "| sample | a set-up | a guarantee | 3 | 2,000 (1,000 to 3,000) | 1.50 | 0.2 |" in text
+    assert "| other | a set-up | a guarantee | 0 | skipped: x missing |  |  |" in text
+    assert "processors: 2." in text
+    stopped = markdown([result_of(system(), launches, "failed: late")], PeerLoad(), {})
+    assert "| 3, then failed: late | 2,000 (1,000 to 3,000) |" in stopped
+    axes = draw_peers(results).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["sample"]
+
+
+def test_every_system_says_what_it_guarantees_and_how_it_is_set_up() -> None:
+    assert len({each.name for each in SYSTEMS}) == len(SYSTEMS)
+    assert all(each.setup and each.guarantees for each in SYSTEMS)
