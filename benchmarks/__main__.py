@@ -22,8 +22,10 @@ from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
 from benchmarks.qualities import qualities_tables
 from benchmarks.rates import by_batches, one_by_one
+from benchmarks.replicated_puts import replicated_puts_table
 from benchmarks.safe_delivery import safe_delivery_table
 from benchmarks.scheduler import busy_processes
+from benchmarks.transactions import transactions_table
 from benchmarks.view_change import CHANGES, FAILURE_MS, FOUNDERS, measure, spread
 
 FULL_LOADS = (
@@ -38,7 +40,18 @@ DELIVERY_LOADS = tuple(
 )
 BATCH_SIZES = (1, 8, 64, 512)
 ORDER = "sequencer-ub"
-TABLES = ("rates", "delivery", "safe", "classes", "qualities", "view-change", "scheduler", "prioritisation")
+TABLES = (
+    "rates",
+    "delivery",
+    "safe",
+    "puts",
+    "transactions",
+    "classes",
+    "qualities",
+    "view-change",
+    "scheduler",
+    "prioritisation",
+)
 
 
 @dataclass
@@ -196,6 +209,8 @@ def tables_of(name: str, rounds: int, *, quick: bool, console: Console) -> list[
         "rates": lambda: [rates_table(FULL_LOADS[:2] if quick else FULL_LOADS, rounds, console)],
         "delivery": lambda: [delivery_table(rounds)],
         "safe": lambda: [safe_delivery_table(4, rounds, console)],
+        "puts": lambda: [replicated_puts_table(rounds, console)],
+        "transactions": lambda: [transactions_table(rounds, console)],
         "classes": lambda: [classes_table((4,) if quick else (4, 8), rounds, console)],
         "qualities": lambda: qualities_tables(4, rounds, console),
         "view-change": lambda: [view_change_table(2 * rounds, console)],

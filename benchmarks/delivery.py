@@ -30,7 +30,7 @@ PLAIN: VariantOptions = {"prioritised": False}
 PRIORITISED: VariantOptions = {"prioritised": True}
 
 
-def _pace(number: int, me: int, members: int, rate: float) -> float:
+def pace(number: int, me: int, members: int, rate: float) -> float:
     """When a member sends its number-th message: evenly, and not all members at once."""
     return (number + me / members) / rate
 
@@ -87,7 +87,7 @@ async def by_variants(
         await context.barrier()
         started = time.perf_counter()
         for number in range(2 * load.messages):
-            await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
+            await asyncio.sleep(started + pace(number, me, load.members, rate) - time.perf_counter())
             await variants[number % 2].send(payload)
         await asyncio.gather(*receiving)
         await context.barrier()
@@ -128,7 +128,7 @@ async def by_echo(context: MemberContext, load: Load) -> list[float]:
     _, ping = await loop.create_connection(_Ping, *context.first_address)
     started = time.perf_counter()
     for number in range(load.messages):
-        await asyncio.sleep(started + _pace(number, me, load.members, RATE_PER_MEMBER) - time.perf_counter())
+        await asyncio.sleep(started + pace(number, me, load.members, RATE_PER_MEMBER) - time.perf_counter())
         ping.answered = loop.create_future()
         sent = time.perf_counter()
         ping.transport.write(payload)  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.protocol import OrderingOptions
-from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
+from priocast.links.frame import RELIABLE_NETWORK, Frame
 from priocast.member import Member
 from priocast.membership.options import MembershipOptions
 
@@ -53,9 +53,9 @@ class DrivenGroup:
         heappush(self._due, (self.now, name))
         return member
 
-    def broadcast(self, name: str, payload: bytes) -> None:
+    def broadcast(self, name: str, payload: bytes, priority: int = 7) -> None:
         """Let a member broadcast a message now."""
-        self.members[name].broadcast(payload, 7)
+        self.members[name].broadcast(payload, priority)
         heappush(self._due, (self.now, name))
 
     def run_until(self, condition: Callable[[], object], milliseconds_max: int = 60_000) -> None:

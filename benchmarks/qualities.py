@@ -2,7 +2,8 @@
 
 Rates: all members send as fast as they deliver, and the ways of sending take turns in one group. A call has
 as many messages with a quality as with the total order, as many are in flight, and the application takes them
-one by one. Times: one member sends one message at a time, as in `priocast study xamp`. Processes of one
+one by one and does next to nothing with them. On a busy machine the processor time per message says more than
+the rate. Times: one member sends one message at a time, as in `priocast study xamp`. Processes of one
 machine share a clock, so the raw one-way time is measured, not halved.
 """
 
@@ -11,6 +12,7 @@ import statistics
 import time
 from contextlib import suppress
 
+import msgspec
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -41,7 +43,8 @@ def qualities_tables(members: int, rounds: int, console: Console) -> list[Table]
     plan = XampPlan(members=(members,), sizes=(64,), messages=_MESSAGES)
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("qualities", total=2 * rounds)
-        rates, times = [], []
+        rates: list[dict[str, Rate]] = []
+        times = []
         for _ in range(rounds):
             rates.append(_rates(plan, members))
             progress.advance(task)
@@ -53,30 +56,48 @@ def qualities_tables(members: int, rounds: int, console: Console) -> list[Table]
 # Rates
 
 
-def _rates(plan: XampPlan, members: int) -> dict[str, float]:
-    """Messages per second at the slowest member, by way of sending. Delta waits, and has no rate."""
+class Rate(msgspec.Struct, frozen=True):
+    """The messages that one member delivered per second, and its processor time for each of them."""
+
+    per_second: float
+    processor_us: float
+
+
+def _rates(plan: XampPlan, members: int) -> dict[str, Rate]:
+    """The rate of the slowest member and the mean processor time, by way of sending.
+
+    Delta waits, and has no rate.
+    """
     names = [way for way in plan.ways(members) if way != RAW and not way.startswith(QualityKind.DELTA)]
     load = Load(members, _UNBOUNDED, 64, burst=UNITS * 8, window=0, frame_messages=0)
-    found: list[dict[str, float]] = run_members(by_ways, load, names)
-    rates = {name: min(each[name] for each in found) for name in names}
-    return {BY_BATCHES: slowest(load, for_fixed_time, True, _ORDER, SECONDS), **rates}
+    found: list[dict[str, tuple[float, float]]] = run_members(by_ways, load, names)
+    rates = {
+        name: Rate(min(each[name][0] for each in found), statistics.mean(each[name][1] for each in found))
+        for name in names
+    }
+    return {BY_BATCHES: Rate(slowest(load, for_fixed_time, True, _ORDER, SECONDS), 0.0), **rates}
 
 
-async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[str, float]:
-    """The messages per second that this member delivers, by way of sending."""
+async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[str, tuple[float, float]]:
+    """The messages per second that this member delivers, and the processor time, by way of sending."""
     delivered = 0
-    rates: dict[str, float] = {}
+    rates: dict[str, tuple[float, float]] = {}
     window = _Window()
 
     async def receive() -> None:
         nonlocal delivered
+        me, ordered, with_quality = group.me, priocast.Delivery, priocast.ServiceDelivery
         with suppress(priocast.GroupClosed):
             async for event in group:
-                if isinstance(event, priocast.Delivery | priocast.ServiceDelivery):
-                    delivered += 1
-                    sender = event.message.sender if isinstance(event, priocast.Delivery) else event.sender
-                    if sender == group.me:
-                        window.on_delivered()
+                if isinstance(event, with_quality):
+                    sender = event.sender
+                elif isinstance(event, ordered):
+                    sender = event.message.sender
+                else:
+                    continue
+                delivered += 1
+                if sender == me:
+                    window.on_delivered()
 
     async with priocast.join(
         "bench",
@@ -93,9 +114,11 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
             window.in_flight = 0
             sending = asyncio.create_task(_send(group, name, load, window))
             await asyncio.sleep(SECONDS / 4)
-            started, before = time.perf_counter(), delivered
+            started, before, processor = time.perf_counter(), delivered, time.process_time()
             await asyncio.sleep(SECONDS)
-            rates[name] = (delivered - before) / (time.perf_counter() - started)
+            count = delivered - before
+            processor_us = (time.process_time() - processor) * 1e6 / max(1, count)
+            rates[name] = count / (time.perf_counter() - started), processor_us
             sending.cancel()
             await context.barrier()
             await asyncio.sleep(SECONDS / 4)
@@ -137,14 +160,21 @@ async def _send(group: priocast.Group, name: str, load: Load, window: _Window) -
             )
 
 
-def _rates_table(members: int, rounds: list[dict[str, float]]) -> Table:
+def _rates_table(members: int, rounds: list[dict[str, Rate]]) -> Table:
     table = Table(title=f"{members} members, 64 bytes, {UNITS} messages a call: messages per second")
-    for heading in ("way of sending", "msg/s", "of the total order"):
+    headings = ("way of sending", "msg/s", "of the total order", "processor time", "total order / this")
+    for heading in headings:
         table.add_column(heading, justify="left" if heading == "way of sending" else "right")
     for name in rounds[0]:
-        ratio = statistics.median(each[name] / each[TOTAL_ORDER] for each in rounds)
-        rate = statistics.median(each[name] for each in rounds)
-        table.add_row(short_name(name), f"{rate:,.0f}", f"{ratio:.2f}")
+        pairs = [(each[name], each[TOTAL_ORDER]) for each in rounds]
+        rate = statistics.median(one.per_second for one, _ in pairs)
+        ratio = statistics.median(one.per_second / order.per_second for one, order in pairs)
+        row = [short_name(name), f"{rate:,.0f}", f"{ratio:.2f}"]
+        if name != BY_BATCHES:
+            processor_us = statistics.median(one.processor_us for one, _ in pairs)
+            saving = statistics.median(order.processor_us / one.processor_us for one, order in pairs)
+            row += [f"{processor_us:.2f} us", f"{saving:.2f}"]
+        table.add_row(*row)
     return table
 
 

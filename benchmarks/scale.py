@@ -32,6 +32,7 @@ CYCLES = 10_000
 _PART_CYCLES = 10
 _MESSAGES_PER_MEMBER = 10
 _HEARTBEAT_MS_PER_PAIR = 1.6  # as many heartbeats in a large group: few beside what is measured
+_START_SECONDS = 300.0
 _IDLE_HEARTBEATS = 5
 _PAGE_KILOBYTES = os.sysconf("SC_PAGE_SIZE") / 1024
 
@@ -103,7 +104,9 @@ async def _in_event_loop(size: int, order: str) -> float:
             founders=size, heartbeat_ms=heartbeat_ms, failure_ms=10 * heartbeat_ms, slow_ms=100 * heartbeat_ms
         )
         joining = [  # without waiting for each other when they leave: 64 views would follow one another
-            node.join("scale", order=order, membership=membership, start_seconds=300, leave_seconds=0)
+            node.join(
+                "scale", order=order, membership=membership, start_seconds=_START_SECONDS, leave_seconds=0
+            )
             for node in nodes
         ]
         groups = await asyncio.gather(*(stack.enter_async_context(each) for each in joining))
@@ -172,7 +175,10 @@ async def _groups(count: int, heartbeat_ms: float) -> tuple[float, float, float]
     before, began = _kilobytes(), time.process_time()
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(priocast.open_node("a", hub=MemoryHub(), size=1))
-        joining = [node.join(f"group{number}", membership=membership) for number in range(count)]
+        joining = [
+            node.join(f"group{number}", membership=membership, start_seconds=_START_SECONDS)
+            for number in range(count)
+        ]
         await asyncio.gather(*(stack.enter_async_context(each) for each in joining))
         joined, used = time.process_time() - began, _kilobytes() - before
         began, seconds = time.process_time(), _IDLE_HEARTBEATS * heartbeat_ms / 1e3
