@@ -47,6 +47,7 @@ class UnixNetwork:
         self.rejections = self.ports.rejections
         self.writers: dict[str, asyncio.StreamWriter] = {}
         self.tasks: set[asyncio.Task[None]] = set()
+        self.opened: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> None:
         self.server = await asyncio.start_unix_server(self.accept, self.path)
@@ -61,11 +62,12 @@ class UnixNetwork:
 
     async def close(self) -> None:
         self.server.close()
-        writers, self.writers = list(self.writers.values()), {}
+        self.writers = {}
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        for writer in writers:
+        for writer in self.opened:
+            writer.close()  # also if its task was cancelled before it began
             with suppress(OSError):
                 await writer.wait_closed()  # until everything is written
         self.path.unlink(missing_ok=True)
@@ -84,6 +86,7 @@ class UnixNetwork:
     async def connect(self, peer: str) -> None:
         reader, writer = await asyncio.open_unix_connection(self.path.with_name(peer))
         self.writers[peer] = writer
+        self.opened.add(writer)
         self.tasks.add(asyncio.create_task(self.watch(peer, reader, writer)))
         for port in self.ports.all():
             port.receiver.reachable(peer)
@@ -91,10 +94,12 @@ class UnixNetwork:
     async def watch(self, peer: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer), suppress(OSError):
             await reader.read()  # returns when the peer is gone
+        self.opened.discard(writer)
         if self.writers.get(peer) is writer:
             del self.writers[peer]
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened.add(writer)
         self.tasks.add(asyncio.create_task(self.receive(reader, writer)))
 
     async def receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

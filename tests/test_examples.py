@@ -48,6 +48,31 @@ def test_the_key_value_store_is_the_same_at_every_member() -> None:
     assert output == [f"{name} {items}" for name in "abc"]
 
 
+def test_the_bank_aborts_fewer_withdrawals_with_priorities() -> None:
+    lines = _output_of("bank.py")
+    aborted = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
+    assert aborted["prioritised"] <= aborted["plain"]
+    for line in lines:
+        balance = (int(line.split()[1])) * 10
+        assert line.endswith(f"balances [({balance},), ({balance},), ({balance},)]"), "nothing is lost"
+
+
+def test_critical_commands_make_room_for_routine_ones() -> None:
+    lines = _output_of("plant_control.py")
+    aborted = {line.partition(":")[0]: int(line.split()[1]) for line in lines}
+    assert aborted["prioritised"] <= aborted["plain"]
+    for line in lines:
+        heating = 60 - int(line.split()[1])
+        assert line.endswith(f"[({heating}, 60), ({heating}, 60), ({heating}, 60)]"), "the copies are equal"
+
+
+def test_tickets_are_sold_once() -> None:
+    served, *copies = _output_of("ticket_sales.py")
+    sold = sum(map(int, served[served.index("[") + 1 : served.index("]")].split(",")))
+    assert sold <= 12
+    assert copies == [f"{name}: ({sold},) of 12 seats sold" for name in "abc"]
+
+
 def test_the_network_example_is_short_and_carries_a_group() -> None:
     output = sorted(_output_of("own_network.py"))
     assert output == sorted(f"{name} {line}" for name in "abc" for line in {each[2:] for each in output})
@@ -80,8 +105,11 @@ def test_the_qualities_example_shows_receipts_and_deliveries() -> None:
 
 def test_every_example_is_tested() -> None:
     examples = {path.name for path in (ROOT / "examples").glob("*.py")}
-    own = {"own_network.py", "own_policy.py"}
-    assert examples == {"tickets.py", "counter.py", "preemption.py", "qualities.py", "kv.py"} | own
+    own = {"own_network.py", "own_policy.py", "maelstrom_node.py"}
+    databases = {"bank.py", "plant_control.py", "ticket_sales.py"}
+    assert (
+        examples == {"tickets.py", "counter.py", "preemption.py", "qualities.py", "kv.py"} | own | databases
+    )
 
 
 def _code_of(example: str) -> list[str]:
