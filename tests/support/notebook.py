@@ -1,5 +1,6 @@
 """An observer of a member that writes down what it sees, as lines of text."""
 
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Packet
@@ -7,9 +8,9 @@ from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import ServiceData
+from priocast.services.units import message_of
 
 
 class Notebook:
@@ -51,8 +52,8 @@ class Notebook:
     def service_sent(self, data: ServiceData, now: int) -> None:
         self.lines.append(f"sent {data.id} with {data.quality} to {', '.join(map(str, data.recipients))}")
 
-    def service_delivered(self, unit: QueuedUnit, now: int) -> None:
-        self.lines.append(f"delivered unit {unit.index} of {unit.data.id} with {unit.data.quality}")
+    def service_delivered(self, unit: ServiceDelivery, now: int) -> None:
+        self.lines.append(f"delivered unit {unit.index} of {message_of(unit)} with {unit.quality}")
 
     def service_finished(self, receipt: SendReceipt, now: int) -> None:
         self.lines.append(f"finished {receipt.message}: {'accepted' if receipt.accepted else 'rejected'}")
