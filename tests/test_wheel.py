@@ -5,14 +5,21 @@ import re
 import tomllib
 from pathlib import Path
 
+from priocast.cli.commands import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-#: Where users start: the public API, the command line, and the documented Spark functions.
+#: Where users and Spark start: the public API, the command line, the documented Spark functions, the format.
+#: The API and the commands are imported by name when they are first used.
 ENTRY_POINTS = (
     "priocast",
+    "priocast.api",
     "priocast.__main__",
     "priocast.cli.main",
+    *(f"priocast.cli.{entry.module}" for entry in COMMANDS.values()),
     "priocast.pipeline",
+    "priocast.sql",
+    "pyspark_priocast",
 )
 
 
@@ -63,7 +70,7 @@ def test_every_module_of_the_wheel_is_reachable() -> None:
 
 def test_no_test_code_is_in_the_wheel() -> None:
     packages = {name.partition(".")[0] for name in modules()}
-    assert packages == {"priocast"}
+    assert packages == {"priocast", "pyspark_priocast"}
 
 
 def test_an_unused_module_is_detected() -> None:
