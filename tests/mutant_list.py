@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent
 LIST = TESTS / "mutants.md"
 PROMISES = {value for name, value in vars(guarantees).items() if name.isupper() and isinstance(value, str)}
 FAULTS = {PEER_FAULT: "no rejection of correct members", OWN_FAULT: "no failed assertion"}
-FOLDERS = ("protocols", "exploration", "membership", "services")
+FOLDERS = ("protocols", "exploration", "membership", "services", "sql")
 _HEADER = """# Mutants
 
 Generated (`pytest tests/test_mutant_list.py --rewrite`). A mutant is a deliberate fault; the tests must

@@ -19,6 +19,11 @@ from priocast.protocols import PROTOCOLS
 from priocast.replication.commands import Envelope
 from priocast.replication.saved_state import SavedState
 from priocast.services.packets import AnyServicePacket
+from priocast.sql.database_machine import SavedDatabase
+from priocast.sql.postgres_changes import RowChanges
+from priocast.sql.postgres_snapshot import PostgresContents, PostgresSnapshot
+from priocast.sql.requests import SqlRequest, Verdict
+from priocast.sql.sqlite_files import SqliteSnapshot
 
 PACKETS = {
     f"{name} {packet.__name__}": packet for name, protocol in PROTOCOLS.items() for packet in protocol.PACKETS
@@ -30,6 +35,10 @@ TYPES: dict[str, Any] = {
     "SavedState": SavedState,
     **{each.__name__: each for each in (*LogEntry.__args__, LogIdentity)},
     **{packet.__name__: packet for packet in AnyServicePacket.__args__},
+    **{each.__name__: each for each in (*SqlRequest.__args__, *Verdict.__args__)},
+    **{each.__name__: each for each in (SavedDatabase, SqliteSnapshot)},
+    "RowChanges": RowChanges,
+    **{each.__name__: each for each in (PostgresContents, PostgresSnapshot)},
     **PACKETS,
 }
 _OF_64_BITS = inspect.type_info(OptionsHash)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import priocast.protocols
-from priocast.core.protocol import Protocol
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 
 SOURCE = Path(__file__).parent.parent / "src" / "priocast"
 PROTOCOL_DEPTH_MAX = 3
@@ -105,9 +105,9 @@ def _retired_in(identifier: str) -> list[str]:
 
 def _depth(protocol: type) -> int:
     """How many classes there are between a protocol and `Protocol`, including the first."""
-    if protocol is Protocol:
+    if protocol is OrderingProtocol:
         return 0
-    return 1 + max(_depth(base) for base in protocol.__bases__ if issubclass(base, Protocol))
+    return 1 + max(_depth(base) for base in protocol.__bases__ if issubclass(base, OrderingProtocol))
 
 
 def _subclasses(protocol: type) -> Iterator[type]:
@@ -164,6 +164,6 @@ def test_retired_words_are_found_in_identifiers(identifier: str, retired: list[s
 def test_protocol_hierarchies_are_shallow() -> None:
     for module in pkgutil.walk_packages(priocast.protocols.__path__, "priocast.protocols."):
         importlib.import_module(module.name)
-    ours = [each for each in _subclasses(Protocol) if each.__module__.startswith("priocast.")]
+    ours = [each for each in _subclasses(OrderingProtocol) if each.__module__.startswith("priocast.")]
     assert len(ours) >= len(priocast.protocols.PROTOCOLS)
     assert not {each.__qualname__: _depth(each) for each in ours if _depth(each) > PROTOCOL_DEPTH_MAX}

@@ -14,7 +14,6 @@ LIMIT_SECONDS = 900
 
 @pytest.mark.processes
 @pytest.mark.spark
-@pytest.mark.xdist_group("soak")
 @pytest.mark.timeout(LIMIT_SECONDS)
 def test_a_short_soak_violates_nothing() -> None:
     """Its seed is new each time, and is printed if it fails."""

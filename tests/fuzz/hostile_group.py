@@ -30,7 +30,7 @@ from priocast.core.message import Message
 from priocast.core.protocol import Packet
 from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, UNRELIABLE, at_least, best_effort
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.packets import AnyControl, ClientRequest, Control, Heartbeat, Ordering

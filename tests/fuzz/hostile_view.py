@@ -22,13 +22,13 @@ from priocast.core.protocol import (
     MoreToDo,
     OrderingOptions,
     Packet,
-    Protocol,
     Received,
     Send,
     SetTimer,
     TimerFired,
     Turn,
 )
+from priocast.core.protocol_interface import Protocol
 from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
 from priocast.protocols import all_orders, find_protocol

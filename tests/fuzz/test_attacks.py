@@ -40,14 +40,30 @@ def test_the_corpus_has_inputs_for_every_decoder() -> None:
     assert {path.read_bytes()[0] for path in CORPUS} >= set(range(len(DECODERS))) - {PERMISSION}
 
 
+def mutated(inputs: list[bytes], seed: int) -> bytes:
+    """One of the inputs, for the same decoder, with a mutated rest."""
+    random = Random(seed)
+    chosen = random.choice(inputs)
+    return chosen[:1] + mutate(chosen[1:], random)
+
+
+def test_mutated_inputs_find_a_check_of_service_packets_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The decoder that is a member's qualities of service, by itself: about one input in a thousand fails."""
+    monkeypatch.setattr("priocast.services.services.check_packet", lambda *_, **__: None)
+    inputs = [path.read_bytes() for path in CORPUS if path.name.startswith("served-")]
+    with pytest.raises(ValueError, match="not in tuple"):
+        for seed in range(20_000):
+            check_input(mutated(inputs, seed))
+
+
 @pytest.mark.fresh
 def test_mutated_inputs_are_decoded_or_rejected(fresh_seed: int, fresh_seconds: float) -> None:
     deadline = monotonic() + _SHARE_OF_TIME * fresh_seconds
     inputs = [path.read_bytes() for path in CORPUS]
     for number in count(fresh_seed * _SEEDS_PER_DAY):
-        random = Random(number)
-        chosen = random.choice(inputs)
-        data = chosen[:1] + mutate(chosen[1:], random)
+        data = mutated(inputs, number)
         try:
             check_input(data)
         except BaseException as error:

@@ -15,7 +15,8 @@ from own_network import UnixNetwork
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
-from priocast.links.fifo_link import FifoLink, Frame
+from priocast.links.fifo_link import FifoLink
+from priocast.links.frame import Frame
 from priocast.network.address import Address
 from priocast.network.interface import Network, Port
 from priocast.network.keys import Authority, make_authority, make_member_certificate

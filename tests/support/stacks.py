@@ -11,24 +11,24 @@ from typing import Any
 import msgspec
 
 from priocast.core.assembler import Assembler
-from priocast.core.events import Delivery, Restored, ViewChange
+from priocast.core.events import Delivery, Restored, ServiceDelivery, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, OrderedBatch, Scope
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import FifoLink
+from priocast.links.frame import Frame, LinkOptions
 from priocast.member import Member
 from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Ordering
-from priocast.membership.stream import StateRestore
+from priocast.membership.stream_items import StateRestore
 from priocast.membership.unordered import UnorderedMessages
 from priocast.protocols import find_protocol
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import ServiceData
@@ -58,7 +58,7 @@ class Unobserved:
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None: ...
     def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None: ...
     def service_sent(self, data: ServiceData, now: int) -> None: ...
-    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
+    def service_delivered(self, unit: ServiceDelivery, now: int) -> None: ...
     def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
 
 
@@ -156,7 +156,7 @@ class Application:
         self.deliveries: list[Delivery] = []
         self.events: list[ViewChange | Restored] = []
         self.pages: list[bytes] = []
-        self.units: list[QueuedUnit] = []
+        self.units: list[ServiceDelivery] = []
         self.receipts: list[SendReceipt] = []
         self.takes_messages = True
 
@@ -175,7 +175,7 @@ class Application:
         self.receipts += member.services.receipts
         member.services.receipts.clear()
         while (head := member.service_head(order := member.head(now)) or order) is not None:
-            if isinstance(head, QueuedUnit):
+            if isinstance(head, ServiceDelivery):
                 self.units.append(member.take_service(now))
             elif not isinstance(head, OrderedBatch):
                 if isinstance(head, StateRestore):

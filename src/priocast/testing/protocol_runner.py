@@ -18,7 +18,6 @@ from priocast.core.protocol import (
     MoreToDo,
     Output,
     Packet,
-    Protocol,
     Received,
     Send,
     SendAll,
@@ -27,6 +26,7 @@ from priocast.core.protocol import (
     TimerFired,
     Turn,
 )
+from priocast.core.protocol_interface import Protocol
 
 
 class Outgoing(NamedTuple):
