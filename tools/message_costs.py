@@ -12,7 +12,7 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.options import MembershipOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions

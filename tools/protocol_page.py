@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from priocast.core.protocol import Protocol
+from priocast.core.protocol_interface import Protocol
 from priocast.protocols import PROTOCOLS, find_protocol
 from tools.message_costs import MessageCosts, measure_costs, steps
 

@@ -151,7 +151,7 @@ class ScriptedGroup:
         """Write the trace in the format of a real run."""
         write_manifest(directory, self.manifest(run))
         for member in self.members.values():
-            write_segment(directory, f"{member.me.name}-{member.me.incarnation}-000000", member.rows)
+            write_segment(directory, run, f"{member.me.name}-{member.me.incarnation}-000000", member.rows)
 
     def _advance(self) -> None:
         self.now += STEP_NS

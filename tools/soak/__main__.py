@@ -49,18 +49,18 @@ class Soak:
     def run(self, minutes: float) -> None:
         """Inject faults for this time, then let the group finish, and judge it."""
         try:
-            with self._group() as faulty:
-                with UsageSampler(faulty.group) as sampler:
+            with self._group() as (group, faulty):
+                with UsageSampler(group) as sampler:
                     self._inject_faults(faulty, sampler, 60 * minutes)
                 self._judge_usage(sampler)
-                faulty.group.finish(PATIENCE_SECONDS)
+                group.finish(PATIENCE_SECONDS)
         except (DeadlineExceeded, GroupClosed) as error:
             self.violations.append(str(error))
         self._console.print(self._table())
         self._verify()
 
     @contextmanager
-    def _group(self) -> Iterator[FaultyGroup]:
+    def _group(self) -> Iterator[tuple[LoadGroup, FaultyGroup]]:
         reason = unavailable()
         with ExitStack() as stack:
             network = None if reason else stack.enter_context(namespaces(NAMES))
@@ -82,7 +82,7 @@ class Soak:
             stack.enter_context(group)
             group.start(*NAMES)
             group.wait_view(NAMES, PATIENCE_SECONDS)
-            yield FaultyGroup(group, network, FAILURE_SECONDS)
+            yield group, FaultyGroup(group, network, FAILURE_SECONDS)
 
     def _inject_faults(self, faulty: FaultyGroup, sampler: UsageSampler, seconds: float) -> None:
         """Inject random faults, one after the other, until the time is up."""

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from random import Random
 from resource import RLIMIT_FSIZE, prlimit
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from priocast.protocols import PROTOCOLS
-from tools.load_group import LoadGroup
 from tools.namespaces import Namespaces
+from tools.viewed_group import ViewedGroup
 
 NAMES = "abcde"
 VETERAN = NAMES[-1]
@@ -27,7 +27,7 @@ _OTHERS = NAMES[:-1]
 class FaultyGroup:
     """The group, its network if that can be cut, and the clocks of its members."""
 
-    def __init__(self, group: LoadGroup, network: Namespaces | None, failure_seconds: float) -> None:
+    def __init__(self, group: ViewedGroup[Any], network: Namespaces | None, failure_seconds: float) -> None:
         self.group = group
         self.network = network
         self.failure_seconds = failure_seconds

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from statistics import median
 from threading import Event, Thread
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from tools.load_group import LoadGroup
+from tools.viewed_group import ViewedGroup
 
 _INTERVAL_SECONDS = 1.0
 _JUDGED_SECONDS = 120.0
@@ -55,7 +55,7 @@ class Growth(NamedTuple):
 class UsageSampler:
     """Samples all members of a group in a thread of its own."""
 
-    def __init__(self, group: LoadGroup) -> None:
+    def __init__(self, group: ViewedGroup[Any]) -> None:
         self._group = group
         self._samples: dict[tuple[str, int], list[Sample]] = {}
         self._stopped = Event()
