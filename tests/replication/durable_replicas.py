@@ -28,7 +28,7 @@ class DurableReplicas:
         return self.running[name]
 
     async def start(self, *names: str, founders: int | None = None) -> None:
-        """Start these members, all by default; return when the disks of those that found a new group know of it.
+        """Start these members, all by default. The founders of a new group have it on their disks on return.
 
         Answers wait for a majority of the disks only, so a power cut could find the others still empty.
         """
