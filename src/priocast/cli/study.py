@@ -15,6 +15,7 @@ from priocast.cli import (
     study_faults,
     study_preemption,
     study_reorder,
+    study_saturation,
     study_wan,
     study_xamp,
 )
@@ -68,6 +69,8 @@ EXAMPLES = """
 
   priocast study reorder --quick
 
+  priocast study saturation --order sequencer-ub
+
   priocast study wan --members 5
 
   priocast study adaptive
@@ -89,6 +92,7 @@ study.command(epilog=study_adaptive.EXAMPLES)(study_adaptive.adaptive)
 study.command(epilog=study_xamp.EXAMPLES)(study_xamp.xamp)
 study.command(epilog=study_aborts.EXAMPLES)(study_aborts.aborts)
 study.command(epilog=study_cost.EXAMPLES)(study_cost.cost)
+study.command(epilog=study_saturation.EXAMPLES)(study_saturation.saturation)
 
 
 @study.command(epilog=CLASSES_EXAMPLES)

@@ -38,6 +38,11 @@ _MS = 1e6
 _WINDOW = 1_024
 
 
+def region_latencies() -> tuple[tuple[int, ...], ...]:
+    """How long a frame travels between two regions, in microseconds: half a round trip."""
+    return tuple(tuple(500 * each for each in row) for row in ROUND_TRIPS_MS)
+
+
 class WanPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The runs: group sizes, orders, and for how many seconds each group of five sends.
 
@@ -75,7 +80,7 @@ class WanPlan(msgspec.Struct, frozen=True, kw_only=True):
                 latency_spread_us=_SPREAD_US,
                 latency_shape="exponential",
                 regions=regions,
-                region_latency_us=tuple(tuple(500 * each for each in row) for row in ROUND_TRIPS_MS),
+                region_latency_us=region_latencies(),
             ),
             workload=WorkloadOptions(
                 messages=nobody,

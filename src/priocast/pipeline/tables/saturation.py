@@ -1,0 +1,50 @@
+"""Rate and delivery times of each cell of the saturation study, from a sample of its deliveries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from priocast.core.priority import URGENT
+
+_CELL = ("place", "shape", "members", "payload_bytes", "order", "variant", "load")
+_MS = 1e6
+
+
+@dataclass(frozen=True)
+class SaturationRow:
+    """One cell. `urgent_p99_ms` is that of urgent messages; None if the sample has none."""
+
+    place: str
+    shape: str
+    members: int
+    payload_bytes: int
+    order: str
+    variant: str
+    load: int
+    delivered_per_second: float
+    deliveries: int
+    p50_ms: float
+    p99_ms: float
+    urgent_p99_ms: float | None
+
+
+def saturation_rows(spark: SparkSession, files: Sequence[Path]) -> list[SaturationRow]:
+    """The cells in these files, sorted."""
+    found = measured_cells(spark.read.parquet(*map(str, files))).orderBy(*_CELL).collect()
+    return [SaturationRow(**row.asDict()) for row in found]
+
+
+def measured_cells(deliveries: DataFrame) -> DataFrame:
+    """The rate and the percentiles of each cell."""
+    took_ms = sf.col("took_ns") / _MS
+    urgent_ms = sf.when(sf.col("priority") == URGENT, took_ms)
+    return deliveries.groupBy(*_CELL).agg(
+        sf.first("delivered_per_second").alias("delivered_per_second"),
+        sf.count(sf.lit(1)).alias("deliveries"),
+        sf.percentile(took_ms, sf.lit(0.5)).alias("p50_ms"),
+        sf.percentile(took_ms, sf.lit(0.99)).alias("p99_ms"),
+        sf.percentile(urgent_ms, sf.lit(0.99)).alias("urgent_p99_ms"),
+    )
