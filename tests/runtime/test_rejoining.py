@@ -1,7 +1,7 @@
 """When an evicted member rejoins, and that a stuck application costs the others no more than once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,12 +16,15 @@ SECOND = 1_000_000_000
 SLOW = ViewReason(evicted=(Eviction("c", "slow"),))
 
 
-def pauses(*rejoin_after_seconds: float) -> list[float]:
-    """The pauses of a member that is evicted this long after each rejoin, with the default options."""
+def pauses(*rejoin_after_seconds: float, unheard: Collection[int] = ()) -> list[float]:
+    """The pauses of a member that is evicted this long after each rejoin, with the default options.
+
+    It is to blame, except for the evictions with the indices `unheard`.
+    """
     rejoin_pauses, now, found = RejoinPauses(priocast.MembershipOptions(founders=3)), 0, []
-    for seconds in rejoin_after_seconds:
+    for index, seconds in enumerate(rejoin_after_seconds):
         now += int(seconds * SECOND)
-        rejoin_pauses.on_evicted(now)
+        rejoin_pauses.on_evicted(now, is_to_blame=index not in unheard)
         found.append(rejoin_pauses.pause_ns / SECOND)
         now += rejoin_pauses.pause_ns
         rejoin_pauses.on_rejoin(now)
@@ -34,6 +37,11 @@ def test_the_pause_grows_with_repeated_evictions_up_to_a_limit() -> None:
 
 def test_a_member_that_was_not_evicted_for_long_rejoins_at_once() -> None:
     assert pauses(5, 5, 5, 60, 5) == [0, 1, 2, 0, 1]
+
+
+def test_a_member_that_was_only_not_heard_does_not_pause_longer_and_longer() -> None:
+    assert pauses(5, 5, 5, 5, 5, unheard=range(5)) == [0, 1, 1, 1, 1]
+    assert pauses(5, 5, 5, 5, 5, unheard=(2, 3)) == [0, 1, 1, 1, 2], "the others still count"
 
 
 def test_only_a_member_that_was_evicted_as_slow_is_on_probation() -> None:

@@ -2,8 +2,9 @@
 
 The next incarnation joins when the application has taken the `Evicted` event and asks for the next one: an
 application that is stuck would be a burden to the group again. The first time it joins at once. If it is
-evicted again soon, a pause comes first, which doubles each time up to a limit. A member that was not evicted
-for that long starts anew.
+evicted again soon, a pause comes first. The pause doubles each time up to a limit if the member is to blame,
+for instance as slow; a member that was only not heard, because of its network, pauses for `failure_ms`. A
+member that was not evicted for as long as the limit starts anew.
 """
 
 import asyncio
@@ -23,16 +24,20 @@ class RejoinPauses:
 
     def __init__(self, options: MembershipOptions) -> None:
         self.pause_ns = 0
+        self._grown_ns = 0
         self._pause_first_ns = options.failure_ns
         self._pause_max_ns = _PAUSE_MAX_FACTOR * options.slow_ns
         self._rejoined_at: int | None = None
 
-    def on_evicted(self, now: int) -> None:
-        """The member was evicted."""
+    def on_evicted(self, now: int, *, is_to_blame: bool) -> None:
+        """The member was evicted; if it is not to blame, the others have not heard it."""
         if self._rejoined_at is None or now - self._rejoined_at >= self._pause_max_ns:
-            self.pause_ns = 0
+            self.pause_ns = self._grown_ns = 0
+        elif is_to_blame:
+            self._grown_ns = min(max(2 * self._grown_ns, self._pause_first_ns), self._pause_max_ns)
+            self.pause_ns = self._grown_ns
         else:
-            self.pause_ns = min(max(2 * self.pause_ns, self._pause_first_ns), self._pause_max_ns)
+            self.pause_ns = self._pause_first_ns
 
     def on_rejoin(self, now: int) -> None:
         """The next incarnation begins to join."""
@@ -56,11 +61,10 @@ class Rejoining:
 
     def on_evicted(self, reason: ViewReason) -> None:
         """The member was evicted, for the reason of the view that excludes it."""
-        self.on_probation = any(
-            eviction.member == self._name and eviction.cause == "slow" for eviction in reason.evicted
-        )
+        causes = [eviction.cause for eviction in reason.evicted if eviction.member == self._name]
+        self.on_probation = "slow" in causes
         self.awaits_application = True
-        self._pauses.on_evicted(time.monotonic_ns())
+        self._pauses.on_evicted(time.monotonic_ns(), is_to_blame=bool(causes))
         self._timer = log_if_long(
             f"{self._name} was evicted and waits",
             lambda: "it rejoins when its application asks for the next event",
