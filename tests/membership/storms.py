@@ -225,6 +225,32 @@ def half_announced(seed: int, **life: Any) -> Scenario:
     return msgspec.structs.replace(scenario, network=NetworkOptions(latency_us=3_000))
 
 
+def unheard_proposals(seed: int, **life: Any) -> Scenario:
+    """A proposer has the promises of all members, and from then on nobody hears it: nobody accepts.
+
+    Four of five are left, which is a quorum: they agree on another view of the same number. So the proposer
+    must not have decided its own.
+    """
+    dice = Random(f"unheard proposals {seed}")
+    change_at_us, latency_us = 103_000, 3_000
+    faults = {
+        "order_changes": (
+            PlannedOrderChange(member="a", at_us=change_at_us, prioritised=False, starvation="none"),
+        ),
+        "cuts": tuple(
+            NetworkCut(
+                kind="one-way",
+                members=("a", name),
+                from_us=change_at_us + dice.randint(latency_us + 1, 2 * latency_us - 1),
+                for_us=3 * FAILURE_US,
+            )
+            for name in "bcde"
+        ),
+    }
+    scenario = storm(seed, 5, faults, **life)
+    return msgspec.structs.replace(scenario, network=NetworkOptions(latency_us=latency_us))
+
+
 def delays(seed: int, **life: Any) -> Scenario:
     """Datagrams of one round arrive in another one: frames take longer than a failure timeout."""
     dice = Random(f"delays {seed}")

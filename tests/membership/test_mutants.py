@@ -51,7 +51,7 @@ CATCHES = [
     Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
     Catch(mutants.a_quorum_is_one_less, storms.returns, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.both_halves_are_a_quorum, storms.cuts, {}, 0, VIEW_SYNCHRONY),
-    Catch(mutants.decides_without_a_quorum, storms.duels, {}, 82, VIEW_SYNCHRONY),
+    Catch(mutants.decides_without_a_quorum, storms.unheard_proposals, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.follows_a_lower_ballot, storms.cuts, PARTITIONABLE, 85, LIVENESS),
     Catch(mutants.replaces_an_accepted_proposal, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
     Catch(mutants.forgets_what_it_accepted, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
