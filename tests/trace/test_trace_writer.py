@@ -1,7 +1,11 @@
 """The writer: rows reach the disk in order and completely, and errors of the disk are reported."""
 
+import errno
+import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
@@ -9,9 +13,12 @@ from pyarrow import parquet
 from priocast.core.identity import ProcessId
 from priocast.trace import writer
 from priocast.trace.columns import GROUP_EVENTS, MESSAGES
-from priocast.trace.run_directory import find_segments, read_group_events
+from priocast.trace.journal import Journal
+from priocast.trace.run_directory import find_segments, read_group_events, write_table
 from priocast.trace.schema import SENT, STATE, GroupEventRow, MessageRow, ServiceRow
+from priocast.trace.stored_rows import find_rows
 from priocast.trace.writer import TraceWriter
+from support.waiting import PATIENCE_SECONDS
 
 ME = ProcessId("a", 7)
 SECOND = 1_000_000_000
@@ -149,3 +156,57 @@ def test_the_first_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: 
     trace.emit(_row(1))
     with pytest.raises(OSError, match="first"):
         trace.close()
+
+
+class FullDisk:
+    """A disk on which files can grow while `has_room`; `attempts` counts the segments that had no room."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.has_room = False
+        self.attempts = 0
+        add = Journal.add
+
+        def add_if_room(journal: Journal, row: MessageRow) -> None:
+            self._check()
+            add(journal, row)
+
+        def write_if_room(*arguments: Any) -> None:
+            self.attempts += not self.has_room
+            self._check()
+            write_table(*arguments)
+
+        monkeypatch.setattr(Journal, "add", add_if_room)
+        monkeypatch.setattr(writer, "write_table", write_if_room)
+
+    def _check(self) -> None:
+        if not self.has_room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def _wait(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.003)
+
+
+def test_rows_that_the_journal_lacks_are_in_segments_as_soon_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Found in a soak: members that were killed seconds after their disk had been full had records that ended
+    # when it became full. The rows that the journal lacked waited for the next segment.
+    monkeypatch.setattr(writer, "_RETRY_SECONDS", 1_000.0)
+    disk = FullDisk(monkeypatch)
+    trace = TraceWriter(tmp_path, "r", ME, journal=True)
+    trace.emit(_row(0))
+    _wait(lambda: disk.attempts)
+    for step in range(1, 5):
+        trace.emit(_row(step))
+    disk.has_room = True
+    for step in range(5, 9):
+        trace.emit(_row(step))
+    _wait(lambda: _steps(tmp_path) == [[0], [1, 2, 3, 4, 5]])
+    left = tmp_path / "left by a killed process"
+    shutil.copytree(tmp_path, left, ignore=shutil.ignore_patterns(left.name))
+    assert [row.step for row in find_rows(left).journalled_messages] == [6, 7, 8]
+    trace.close()

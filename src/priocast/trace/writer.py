@@ -8,6 +8,10 @@ for the writer (a trace with holes proves nothing), and `waited` counts how ofte
 A disk that is full does not stop the member. The rows wait, and the thread tries again until there is room.
 When too many wait, the record of this incarnation ends: rows that follow are lost, and those before are
 written as soon as possible, so that the record has an early end and no hole.
+
+What a full disk has kept out of the journal is only in memory. The first row that the journal takes again
+therefore ends a segment, which is written at once: until then, a process that is killed loses these rows, and
+its record ends before them.
 """
 
 import importlib
@@ -17,7 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from priocast.core.identity import ProcessId
@@ -38,6 +42,13 @@ _CHUNKS_WAITING_MAX = 512
 _RETRY_SECONDS = 1.0
 
 
+class _Chunk(NamedTuple):
+    """Rows for the thread; `ends_segment`: the journal lacks them, or those that follow."""
+
+    rows: list[TraceRow]
+    ends_segment: bool
+
+
 class TraceWriter:
     """Writes the rows of one member of a run; with `journal`, they survive a process that is killed.
 
@@ -54,9 +65,9 @@ class TraceWriter:
         self._prefix = f"{me.name}-{me.incarnation}"
         self._journal = Journal(directory, self._prefix) if journal and isinstance(directory, Path) else None
         self._journal_error: OSError | None = None
-        self._journal_lacks_rows = self._segment_is_due = False
+        self._journal_lacks_rows = False
         self._rows: list[TraceRow] = []
-        self._queue: queue.Queue[list[TraceRow] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
+        self._queue: queue.Queue[_Chunk | None] = queue.Queue(_CHUNKS_WAITING_MAX)
         self._chunks: dict[type[TraceRow], list[pyarrow.Table]] = {}
         self._opened_ns = self._segments = 0
         # Members start together. If they also wrote their segments together, the whole group would pause.
@@ -65,7 +76,8 @@ class TraceWriter:
         self._loss: Exception | None = None
         self._failure: Exception | None = None
         self._finishing = False
-        self._closing = threading.Event()
+        self._closing = False
+        self._may_have_room = threading.Event()
         self.waited = 0
         self.lost = 0
         # Importing pyarrow takes as long as thousands of messages: it is done here, before the first one.
@@ -94,9 +106,9 @@ class TraceWriter:
             return
         rows = self._rows
         rows.append(row)
-        is_due = self._journal is not None and self._add_to_journal(self._journal, row)
-        if is_due or len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
-            self._enqueue()
+        ends_segment = self._journal is not None and self._add_to_journal(self._journal, row)
+        if ends_segment or len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
+            self._enqueue(ends_segment)
 
     def finish(self) -> None:
         """There are no more rows; the thread writes what is left and ends."""
@@ -107,14 +119,15 @@ class TraceWriter:
 
     def close(self) -> None:
         """Write the remaining rows and wait for the disk; raise the first error that lost any."""
-        self._closing.set()
+        self._closing = True
+        self._may_have_room.set()
         self.finish()
         self._thread.join()
         if error := self._loss or self._failure:
             raise error
 
     def _add_to_journal(self, journal: Journal, row: TraceRow) -> bool:
-        """Add a row; return whether a segment is due, because the journal begins or ends to lack rows."""
+        """Add a row; return whether it ends a segment, because the journal begins or ceases to lack rows."""
         lacked_rows = self._journal_lacks_rows
         try:
             journal.add(row)
@@ -122,52 +135,54 @@ class TraceWriter:
         except OSError as error:
             self._journal_error = error
         self._journal_lacks_rows = self._journal_error is not None
-        self._segment_is_due |= lacked_rows != self._journal_lacks_rows
+        if lacked_rows and not self._journal_lacks_rows:
+            self._may_have_room.set()
         return lacked_rows != self._journal_lacks_rows
 
-    def _enqueue(self) -> None:
+    def _enqueue(self, ends_segment: bool = False) -> None:
         rows, self._rows = self._rows, []
         if not rows:
             return
         is_full = self._queue.full()
-        if is_full and self._disk_error is not None and not self._closing.is_set():
+        if is_full and self._disk_error is not None and not self._closing:
             self.lost, self._loss = len(rows), self._disk_error
             return
         self.waited += is_full
-        self._queue.put(rows)
+        self._queue.put(_Chunk(rows, ends_segment))
 
     def _write(self) -> None:
         """Take chunks until the end, even after a failure: the driver must never wait for a dead thread."""
-        rows: list[TraceRow] | None = []
-        while rows is not None:
-            rows = None if self._finishing and self._queue.empty() else self._queue.get()
+        chunk: _Chunk | None = _Chunk([], ends_segment=False)
+        while chunk is not None:
+            chunk = None if self._finishing and self._queue.empty() else self._queue.get()
             if self._failure is None:
                 try:
-                    self._take(rows)
+                    self._take(chunk)
                 except Exception as error:
                     self._failure = error
         if self._journal is not None and not (self._loss or self._failure):
             self._journal.remove()
 
-    def _take(self, rows: list[TraceRow] | None) -> None:
+    def _take(self, chunk: _Chunk | None) -> None:
         """Add a chunk to the segment (None: there are no more), and write the segment when it is full."""
-        is_full = rows is None
-        if rows is not None:
+        is_full = chunk is None
+        if chunk is not None:
+            rows = chunk.rows
             self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
             for kind, of_table in by_table(rows).items():
-                chunk = to_table(kind, of_table, self._run, time.time_ns() - time.monotonic_ns())
-                self._chunks.setdefault(kind, []).append(chunk)
+                table = to_table(kind, of_table, self._run, time.time_ns() - time.monotonic_ns())
+                self._chunks.setdefault(kind, []).append(table)
             lasted_ns = rows[-1].time_ns - self._opened_ns
             most = max(map(len, self._chunks.values()))
-            is_full = most >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
-            is_full |= self._segment_is_due
+            is_full = chunk.ends_segment or most >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
         if is_full:
             self._write_when_possible()
 
     def _write_when_possible(self) -> None:
         """Write the segment, and try again while the disk is full; when the writer is closed, once more."""
         while True:
-            last_attempt = self._closing.is_set()
+            self._may_have_room.clear()
+            last_attempt = self._closing
             try:
                 self._write_segment()
             except OSError as error:
@@ -177,7 +192,7 @@ class TraceWriter:
             else:
                 self._disk_error = self._journal_error = None
                 return
-            self._closing.wait(_RETRY_SECONDS)
+            self._may_have_room.wait(_RETRY_SECONDS)
 
     def _write_segment(self) -> None:
         import pyarrow as pa
@@ -190,7 +205,6 @@ class TraceWriter:
             self._segments += 1
         self._chunks = {}
         self._segment_ns = _SEGMENT_NS
-        self._segment_is_due = False
 
 
 def _reason(error: Exception | None) -> str:
