@@ -1,8 +1,11 @@
 """Replicas with logs on simulated disks, whose power can fail all at once."""
 
 import asyncio
+import re
 from random import Random
 from typing import Any
+
+import pytest
 
 import priocast
 from log.simulated_directory import SimulatedDirectory, SimulatedFile
@@ -11,7 +14,7 @@ from priocast.replication.replica import Replica
 from priocast.replication.state_log import StateLog
 from replication.notes import Notes
 from support.groups import QUICK
-from support.waiting import wait_until
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 
 class DurableReplicas:
@@ -59,6 +62,18 @@ class DurableReplicas:
         durability = replica._open.durability
         assert durability is not None
         await wait_until(lambda: durability._log.durable >= max(1, replica._state.index_to_sync))
+
+    async def wait_unanswered(self, name: str, reason: str) -> None:
+        """Wait until a member answers nothing for this reason; before, it waits for reports of the others."""
+
+        async def is_unanswered() -> bool:
+            with pytest.raises(priocast.DeadlineExceeded) as raised:
+                await self.running[name].submit(b"unanswered", timeout_seconds=0.1)
+            return bool(re.search(reason, str(raised.value)))
+
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await is_unanswered():
+                pass
 
     async def fail_power(self, *names: str) -> None:
         """Stop members at once, all by default, and forget what they had not synced."""

@@ -92,8 +92,9 @@ def test_the_most_urgent_call_gets_the_lock_next() -> None:
 def test_a_lease_that_is_over_passes_the_lock_on_and_the_old_token_is_void() -> None:
     async def test() -> None:
         async with copies(*(priocast.ReplicatedLock() for _ in "ab")) as (a, b):
-            old = await a.acquire(lease_seconds=0.3)
+            old = await a.acquire(lease_seconds=60)
             assert await a.is_held_with(old)
+            assert await a.renew(old, 0.1)
             new = await b.acquire(lease_seconds=60)
             assert new == old + 1
             assert not await a.renew(old, 10) and not await a.release(old)
