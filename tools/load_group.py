@@ -1,6 +1,5 @@
 """A group of real processes under load, whose members are killed, suspended, restarted and cut off."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -84,17 +83,22 @@ class LoadGroup(ViewedGroup[LoadReport]):
         With `same_state`, all members must have the same state by then.
         """
         running = [member for member in self.members.values() if member.is_running]
+        before = [len(member.reports) for member in running]
         for member in running:
             member.write_line(b"finish")
 
         def settled() -> bool:
-            since = time.monotonic_ns() - _QUIET_NS
-            recent = [
-                [report.digest for report in member.reports[-50:] if report.time_ns > since]
-                for member in running
-            ]
-            quiet = all(len(digests) > 1 and len(set(digests)) == 1 for digests in recent)
-            return quiet and (not same_state or len({digests[0] for digests in recent}) == 1)
+            latest = [member.reports[first:] for member, first in zip(running, before, strict=True)]
+            if not all(map(_are_quiet, latest)):
+                return False
+            return not same_state or len({reports[-1].digest for reports in latest}) == 1
 
         self.wait(settled, seconds, "an end of deliveries, and one state at all members")
         self.leave(_LEAVE_SECONDS)
+
+
+def _are_quiet(reports: Sequence[LoadReport]) -> bool:
+    """Whether a member delivered nothing in the last part of the time that its reports are from."""
+    until_ns = reports[-1].time_ns - _QUIET_NS if reports else 0
+    earlier = next((report for report in reversed(reports) if report.time_ns <= until_ns), None)
+    return earlier is not None and earlier.digest == reports[-1].digest

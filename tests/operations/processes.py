@@ -92,7 +92,7 @@ class Cluster:
     def _write(self, name: str, authority: Authority, groups: tuple[str, ...]) -> None:
         make_member_certificate(self.directory, authority, name, list(groups))
         peers = "".join(f'{peer} = "{address}"\n' for peer, address in self.listen.items())
-        of_groups = "".join(f'[[group]]\nname = "{group}"\nfailure_ms = 1500\n' for group in groups)
+        of_groups = "".join(f'[[group]]\nname = "{group}"\nfailure_ms = 4000\n' for group in groups)
         (self.directory / f"{name}.toml").write_text(
             f'[node]\nname = "{name}"\nlisten = "{self.listen[name]}"\nstate_directory = "state"\n'
             f"shutdown_seconds = {self._shutdown_seconds}\n"

@@ -266,7 +266,8 @@ class TestRejoining:
                 reading(*members[:2]) as readers,
             ):
                 await members[0].broadcast_many([b"%d" % number for number in range(50)])
-                await readers[0].wait_payloads(*(b"%d" % number for number in range(50)))
+                for reader in readers:
+                    await reader.wait_payloads(*(b"%d" % number for number in range(50)))
                 assert any(str(event.reason) == "c was evicted (slow)" for event in readers[0].views)
                 assert readers[0].payloads == readers[1].payloads
                 async with reading(members[2]) as (reader,):

@@ -69,7 +69,7 @@ def test_a_new_member_receives_the_state_and_then_what_follows(network: str, siz
             joining = cluster.join("c", founders=2, state=notebooks["c"].state)
             async with entered(joining) as late, scribing(notebooks, *late) as (scribe,):
                 await members[1].broadcast_many(_pages(200, 300, size))
-                await wait_until(lambda: len(notebooks["c"].pages) == 300)
+                await wait_until(lambda: all(len(notebooks[name].pages) == 300 for name in "ac"))
                 assert notebooks["c"].pages == notebooks["a"].pages == _pages(0, 300, size)
                 (restored,) = [event for event in scribe.events if isinstance(event, priocast.Restored)]
                 assert 200 <= restored.position <= 300

@@ -12,7 +12,7 @@ from typing import IO, Self
 
 from priocast.core.errors import DeadlineExceeded
 
-_END_SECONDS = 10.0
+_END_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 
 
