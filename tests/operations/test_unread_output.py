@@ -14,7 +14,7 @@ from support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
 
-SLOW_MS = 1_000
+SLOW_MS = 3_000
 
 
 def configure(directory: Path) -> list[str]:
@@ -23,7 +23,7 @@ def configure(directory: Path) -> list[str]:
     for name, address in addresses.items():
         (directory / f"{name}.toml").write_text(
             f'[node]\nname = "{name}"\nlisten = "{address}"\n[peers]\n{peers}'
-            f'[[group]]\nname = "tickets"\nslow_ms = {SLOW_MS}\nfailure_ms = 20000\n'
+            f'[[group]]\nname = "tickets"\nslow_ms = {SLOW_MS}\nfailure_ms = {SLOW_MS}\n'
         )
     return [str(directory / f"{name}.toml") for name in addresses]
 
@@ -56,7 +56,7 @@ def test_a_node_whose_output_is_not_read_is_evicted_once_and_rejoins_when_it_is_
             deadline = time.monotonic() + PATIENCE_SECONDS
             while not reasons(a) and time.monotonic() < deadline:
                 type_for(a, 0.5)
-            type_for(a, 3 * SLOW_MS / 1000)
+            type_for(a, 2 * SLOW_MS / 1000)
             assert reasons(a) == ["c was evicted (slow)"]
             a.type("still there")
             b.wait_printed(payload="still there")

@@ -35,7 +35,7 @@ from priocast.testing.worker import MemberProgress, MemberTask, read_line, repor
 ROUND_TRIP = "raw round trip"
 WARM_UP = 10
 _PAUSE_SECONDS = 0.003
-_LIMIT_SECONDS = 15.0
+_LIMIT_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 _PROGRESS_SECONDS = 0.25
 _WINDOW = 1024
