@@ -47,6 +47,12 @@ class SimulatedDirectory:
             other.removed = dict(self.removed)
         return other
 
+    @property
+    def synced(self) -> bytes:
+        """What all files together have on the disk, whatever another thread is writing."""
+        with self._files:
+            return b"".join(file.synced for file in self.files.values())
+
     def hold_syncs(self) -> None:
         """Let no append and no sync begin, until they are released or the power fails."""
         self._may_sync.clear()
@@ -107,15 +113,18 @@ class SimulatedDirectory:
 
     def replace(self, name: str, data: bytes) -> None:
         self._check("replace")
-        if self._reserve(len(data)) < len(data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        self.files[name] = SimulatedFile(data, is_named=True)
+        with self._files:
+            if self._reserve(len(data)) < len(data):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            self.files[name] = SimulatedFile(data, is_named=True)
 
     def truncate(self, name: str, size: int) -> None:
-        self.files[name] = SimulatedFile(self.files[name].content[:size], is_named=True)
+        with self._files:
+            self.files[name] = SimulatedFile(self.files[name].content[:size], is_named=True)
 
     def remove(self, name: str) -> None:
-        self.removed[name] = self.files.pop(name)
+        with self._files:
+            self.removed[name] = self.files.pop(name)
 
     def close(self) -> None:
         """Nothing is locked."""

@@ -67,12 +67,12 @@ def test_entries_that_were_not_answered_may_be_dropped_and_do_not_come_back() ->
             for name in "bc":
                 replicas.disks[name].hold_syncs()
             unanswered = [asyncio.create_task(replicas["a"].submit(b"only at a")) for _ in range(30)]
-            await wait_until(lambda: _synced(replicas.disks["a"]).count(b"only at a") == 30)
+            await wait_until(lambda: replicas.disks["a"].synced.count(b"only at a") == 30)
             await wait_until(lambda: len(replicas["b"].machine.lines) == 31)
             assert not any(each.done() for each in unanswered), "they are applied, and not answered"
             await replicas.fail_power()
             await asyncio.wait(unanswered)
-            assert not any(b"only at a" in _synced(replicas.disks[name]) for name in "bc")
+            assert not any(b"only at a" in replicas.disks[name].synced for name in "bc")
             await replicas.start("b", "c")
             await replicas["b"].submit(b"2")
             await replicas.fail_power()
@@ -82,10 +82,6 @@ def test_entries_that_were_not_answered_may_be_dropped_and_do_not_come_back() ->
             assert await replicas["c"].submit(b"3") == b"3"
 
     run(test)
-
-
-def _synced(disk: SimulatedDirectory) -> bytes:
-    return b"".join(file.synced for file in disk.files.values())
 
 
 def test_a_disk_that_was_behind_is_brought_up_to_date() -> None:
