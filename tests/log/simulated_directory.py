@@ -32,19 +32,35 @@ class SimulatedDirectory:
         self.free_bytes: int | None = None
         self.syncs = 0
         self.sync_seconds = 0.0
+        self._has_power = True
         self._files = threading.Lock()
         self._may_sync = threading.Event()
         self._may_sync.set()
 
     def copy(self) -> "SimulatedDirectory":
         """The same disk at one moment, whatever another thread is writing."""
+        with self._files:
+            return self._copied()
+
+    def cut_power(self, random: Random) -> "SimulatedDirectory":
+        """What a member finds when it is started again. Whoever still uses this disk writes nothing more.
+
+        Both happen at one moment: what is synced after it must not be acknowledged.
+        """
+        with self._files:
+            found = self._copied()
+            self._has_power = False
+        self.release_syncs()
+        found.fail_power(random)
+        return found
+
+    def _copied(self) -> "SimulatedDirectory":
         other = SimulatedDirectory()
         other.sync_seconds = self.sync_seconds
-        with self._files:
-            for name, file in self.files.items():
-                other.files[name] = SimulatedFile(file.synced, file.is_named)
-                other.files[name].unsynced = file.unsynced
-            other.removed = dict(self.removed)
+        for name, file in self.files.items():
+            other.files[name] = SimulatedFile(file.synced, file.is_named)
+            other.files[name].unsynced = file.unsynced
+        other.removed = dict(self.removed)
         return other
 
     @property
@@ -77,7 +93,7 @@ class SimulatedDirectory:
             file.unsynced, file.is_named = b"", True
 
     def _check(self, operation: str) -> None:
-        if operation == self.fails_on:
+        if operation == self.fails_on or not self._has_power:
             raise OSError(errno.EIO, "Input/output error")
 
     def _reserve(self, size: int) -> int:
@@ -112,8 +128,8 @@ class SimulatedDirectory:
             file.synced, file.unsynced, file.is_named = file.content, b"", True
 
     def replace(self, name: str, data: bytes) -> None:
-        self._check("replace")
         with self._files:
+            self._check("replace")
             if self._reserve(len(data)) < len(data):
                 raise OSError(errno.ENOSPC, "No space left on device")
             self.files[name] = SimulatedFile(data, is_named=True)

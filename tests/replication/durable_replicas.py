@@ -79,10 +79,7 @@ class DurableReplicas:
         """Stop members at once, all by default, and forget what they had not synced."""
         names = names or tuple(self.running)
         for name in names:
-            lost, self.disks[name] = self.disks[name], self.disks[name].copy()
-            self.disks[name].fail_power(self.random)
-            lost.fails_on = "append"
-            lost.release_syncs()
+            self.disks[name] = self.disks[name].cut_power(self.random)
         if len(names) == len(self.running):
             for name in names:
                 for other in self.names.replace(name, ""):
