@@ -41,7 +41,7 @@ fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 soak: $(DEVELOPMENT)  ## Try all combinations of protocols, crashes of durable replicas, and five real members with faults for an hour; MINUTES=… SEED=…
-	@PRIOCAST_PATIENCE=4 $(BIN)/python -m pytest -n $(WORKERS) tests/protocols --ignore-glob='*mutants*'
+	@PRIOCAST_PATIENCE=6 $(BIN)/python -m pytest -n $(WORKERS) tests/protocols --ignore-glob='*mutants*'
 	@PYTHONPATH=tests:examples $(BIN)/python -m tools.crash_campaign $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 

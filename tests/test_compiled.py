@@ -11,7 +11,7 @@ from shutil import which
 import pytest
 from tools.compiled_tree import ROOT, compiled_tree, environment
 
-SEEDS = "0:40"
+SEEDS = "0:20"
 #: Tests that replace no methods of compiled classes, and inherit from none.
 SHARED_TESTS = (
     "tests/links/test_fifo_link.py",

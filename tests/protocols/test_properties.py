@@ -17,7 +17,7 @@ from protocols.schedules import MILLISECOND, Case, cases, check, check_waiting_i
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
 def test_every_guarantee_holds_whatever_the_schedule(order: str, twin: str) -> None:
-    @settings(max_examples=patiently(60))
+    @settings(max_examples=patiently(40))
     @given(cases(order, *TWINS[twin]))
     def holds(case: Case) -> None:
         check(case)
@@ -29,7 +29,7 @@ def test_every_guarantee_holds_whatever_the_schedule(order: str, twin: str) -> N
 def test_whoever_is_waited_for_can_end_the_wait(order: str, twin: str) -> None:
     """Whom a member waits for may be put out for it: it must be somebody whose consumption would help."""
 
-    @settings(max_examples=patiently(25))
+    @settings(max_examples=patiently(16))
     @given(cases(order, *TWINS[twin]))
     def holds(case: Case) -> None:
         check_waiting_in(case)

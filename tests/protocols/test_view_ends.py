@@ -15,7 +15,7 @@ from protocols.view_sequences import ViewPlan, ViewSequence, play_views, view_se
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
 def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str) -> None:
-    @settings(max_examples=patiently(25))
+    @settings(max_examples=patiently(16))
     @given(view_sequences([order], [TWINS[twin]]))
     def holds(sequence: ViewSequence) -> None:
         play_views(sequence)
