@@ -75,9 +75,6 @@ def saturation(
     interfaces, or on processes of this machine. All combinations of the options are measured; an interrupted
     study goes on where it was. The tables and figures are made on Spark.
     """
-    check_pipeline()
-    check_directory("--out", out)
-    check_replaceable("--out", out / "report.html", REPORT)
     plan = SaturationPlan(
         orders=tuple(dict.fromkeys(order or PROTOCOLS)),
         places=tuple(dict.fromkeys(place or (LAN,))),
@@ -89,7 +86,7 @@ def saturation(
         messages=messages,
         seed=seed,
     )
-    _check_figures(plan, out)
+    _check_output(plan, out)
     console = Console(stderr=as_json)
     files = _measure(plan, out / "cells", console)
     from priocast.pipeline.saturation_report import study_saturation
@@ -102,7 +99,10 @@ def saturation(
         _print(rows, out, console)
 
 
-def _check_figures(plan: SaturationPlan, out: Path) -> None:
+def _check_output(plan: SaturationPlan, out: Path) -> None:
+    check_pipeline()
+    check_directory("--out", out)
+    check_replaceable("--out", out / "report.html", REPORT)
     from priocast.pipeline.saturation_report import figure_name
 
     keys = [
