@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import priocast
+from priocast.links.frame import Frame
 from priocast.network.memory import MemoryPort
+from priocast.services.frames import SERVICE_CHANNEL
 from support.groups import groups, take
 from support.waiting import run, wait_until
 
@@ -67,5 +69,34 @@ def test_an_application_that_does_not_come_back_has_taken_its_message(senders: l
             await asyncio.gather(
                 *(take(member, count) for member, count in zip(members, (16, 15), strict=True))
             )
+
+    run(test)
+
+
+def test_a_member_that_leaves_has_answered_before_the_others_hear_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also those whose answers could have waited: the other recipients of a message."""
+    sent: list[tuple[str, bool]] = []
+    send = MemoryPort.send
+
+    async def test() -> None:
+        async with groups("memory", 3) as (a, b, _):
+
+            def noted(self: MemoryPort, peer: str, frames: list[Frame]) -> None:
+                if self.process == b.me:
+                    leaving = b._driver.member.membership.trigger.leaving
+                    sent.extend((peer, leaving) for frame in frames if frame.channel == SERVICE_CHANNEL)
+                send(self, peer, frames)
+
+            monkeypatch.setattr(MemoryPort, "send", noted)
+            receipt = a.send_nowait(b"x", quality=priocast.RELIABLE)
+            async for event in b:
+                if isinstance(event, priocast.ServiceDelivery):
+                    break
+            assert sent == [], "the application has the message before it is answered"
+            await b._driver.close(5)
+            assert sorted(sent) == [("a", False), ("c", False)]
+            assert "b" in (await receipt).answered
 
     run(test)

@@ -114,8 +114,11 @@ class Driver:
             await wait_until(self._may_leave, deadline)
         self._leaving = True
         self.report_taken(now := time.monotonic_ns())
-        self.member.leave(now)
-        self._act(now)
+        self.member.services.answer(now)
+        self._act(now)  # others have the answers before they agree on a view without this member
+        if not self._stopped.done():
+            self.member.leave(now)
+            self._act(now)
         if not self._stopped.done() and timeout_seconds and self._port is not None:
             await asyncio.wait([self._stopped], timeout=max(0.0, deadline - time.monotonic()))
 

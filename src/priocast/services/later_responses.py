@@ -27,8 +27,10 @@ class LaterResponses:
 
     def on_tick(self, now: int) -> list[Multicast]:
         """The responses, if their time has come."""
-        if self.deadline is None or now < self.deadline:
-            return []
+        return [] if self.deadline is None or now < self.deadline else self.take()
+
+    def take(self) -> list[Multicast]:
+        """All responses that wait: nothing is gained by waiting for longer."""
         self.deadline = None
         due, self._waiting = self._waiting, []
         return due

@@ -191,6 +191,12 @@ class ServiceHost:
         self._services.turn(now)
         self._after_input(self._services, now)
 
+    def answer(self, now: int) -> None:
+        """Answer everything that was received: this member is about to leave."""
+        if self._services is not None:
+            self._services.answer()
+            self._after_input(self._services, now)
+
     def take(self, now: int) -> ServiceDelivery | None:
         """The application takes the head, if there is one."""
         unit = self._services.take(now) if self._services is not None else None

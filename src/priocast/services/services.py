@@ -133,6 +133,10 @@ class Services:
         self.multicasts += self._later.on_tick(now)
         self._carry_out(self._disseminated.on_time(now), now)
 
+    def answer(self) -> None:
+        """Transmit all responses that wait: this member is about to leave."""
+        self.multicasts += self._later.take()
+
     def on_view(self, view: View, now: int) -> None:
         """The members have changed."""
         self.turn(now)
