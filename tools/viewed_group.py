@@ -30,11 +30,14 @@ class ViewedGroup(ProcessGroup[ViewReportT]):
     def wait_view(self, names: Sequence[str], seconds: float, of: Sequence[str] | None = None) -> float:
         """Wait until these members are in one view that consists of them (or of those in `of`).
 
-        Returns when the last of them reported it, in seconds of the monotonic clock.
+        Returns when the last of them reported it, in seconds of the monotonic clock. Raises the error of one
+        of them whose process ends meanwhile.
         """
         expected = sorted(of or names)
 
         def agreed() -> bool:
+            for name in names:
+                self.members[name].check_running()
             views = {tuple(view.members) if (view := self.view(name)) else () for name in names}
             return len(views) == 1 and all(self.view_members(name) == expected for name in names)
 

@@ -9,7 +9,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.priority import ROUTINE
 from priocast.core.view import View
 from priocast.replication.commands import Command, CommandId, NextSlot, Settle, encode_envelope
-from priocast.replication.replicated_state import CommandFinished, CommandSettled, Happened, ReplicatedState
+from priocast.replication.happenings import CommandFinished, CommandSettled, Happened
+from priocast.replication.replicated_state import ReplicatedState
 from priocast.replication.sessions import Outcome
 from priocast.replication.state_machine import Applied
 from replication.notes import Notes

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from priocast.replication.commands import CommandId
+from priocast.replication.session_table import SessionTable
 from priocast.replication.sessions import (
     FORGOTTEN,
     OUTSTANDING_MAX,
@@ -13,7 +14,6 @@ from priocast.replication.sessions import (
     VOID,
     CommandSession,
     Outcome,
-    SessionTable,
 )
 
 
@@ -91,6 +91,15 @@ def test_of_too_many_sessions_one_of_a_process_that_is_gone_is_forgotten() -> No
     assert table.outcome(command(0, "a#1")) is not None, "a is in the view"
     assert table.outcome(command(0, "x0#1")) is None
     assert applied(table, 1, floor=1, session="x0#1") == FORGOTTEN, "it must not begin anew"
+
+
+def test_the_session_of_the_command_that_is_applied_is_never_the_one_forgotten() -> None:
+    table = SessionTable()
+    for number in range(SESSIONS_MAX):
+        applied(table, 0, session=f"a#{number}")
+    assert applied(table, 0, session="x#1") is None, "its process is gone, and all others are in the view"
+    assert table.outcome(command(0, "x#1")) == Outcome("applied", b"0")
+    assert table.outcome(command(0, "a#0")) is None
 
 
 @pytest.mark.parametrize("kind", ["applied", "failed", "void", "unfinished", "forgotten"])

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from priocast.core.errors import GroupClosed
-from priocast.replication.sessions import Outcome
+from priocast.replication.sessions import OUTSTANDING_MAX, Outcome
 from priocast.replication.submissions import Submissions
 
 DONE = Outcome("applied", b"done")
@@ -45,3 +45,34 @@ async def _closed_with_commands() -> None:
 
 def test_a_replica_that_closes_ends_the_waiting_before_the_deadline() -> None:
     asyncio.run(_closed_with_commands())
+
+
+async def _the_floor_follows_the_lowest_one() -> None:
+    submissions = Submissions("a#1")
+    ids = [submissions.open(HOUR_SECONDS)[0] for _ in range(4)]
+    floors = []
+    for number in (1, 2, 0, 3):
+        submissions.finish(ids[number], DONE)
+        floors.append(submissions.floor)
+    assert floors == [0, 0, 3, 4]
+    submissions.close(GroupClosed("over"))
+
+
+def test_the_floor_is_the_lowest_command_without_an_outcome() -> None:
+    asyncio.run(_the_floor_follows_the_lowest_one())
+
+
+async def _closed_while_a_caller_waits_for_room() -> None:
+    submissions = Submissions("a#1")
+    for _ in range(OUTSTANDING_MAX):
+        submissions.open(HOUR_SECONDS)
+    assert submissions.is_full
+    waiting = asyncio.create_task(submissions.wait_room())
+    await asyncio.sleep(0)
+    submissions.close(GroupClosed("over"))
+    await waiting
+    assert not submissions.is_full
+
+
+def test_a_replica_that_closes_ends_the_waiting_for_room() -> None:
+    asyncio.run(_closed_while_a_caller_waits_for_room())

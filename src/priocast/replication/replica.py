@@ -252,7 +252,9 @@ class Replica(Generic[M]):
             await self._wait(driver.submissions.wait_room(), timeout_seconds)
         command_id, outcome = driver.submissions.open(timeout_seconds)
         try:
-            await driver.submit(command_id, command, priority, timeout_seconds)
+            waiting = driver.submit(command_id, command, priority, timeout_seconds)
+            if waiting is not None:
+                await waiting
             found = await outcome
         except TimeoutError:
             raise outcome_unknown(command_id, timeout_seconds, self._why_waiting()) from None

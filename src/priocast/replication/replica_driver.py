@@ -6,11 +6,11 @@ The driver's task is the only one that consumes the ordered stream, so the state
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from functools import partial
 from typing import Any
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded
+from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded, PriocastError
 from priocast.core.events import DeliveredBatch, Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.priority import HIGHEST
@@ -32,8 +32,9 @@ from priocast.replication.commands import (
 )
 from priocast.replication.conditions import Conditions
 from priocast.replication.durability import Durability
+from priocast.replication.happenings import CommandFinished, CommandSettled, Happened
 from priocast.replication.questions import Questions
-from priocast.replication.replicated_state import CommandFinished, CommandSettled, Happened, ReplicatedState
+from priocast.replication.replicated_state import ReplicatedState
 from priocast.replication.requests import OpenRequest, Requests
 from priocast.replication.sessions import Outcome
 from priocast.replication.state_log import StateLog
@@ -198,15 +199,24 @@ class ReplicaDriver:
 
     # What is broadcast
 
-    async def submit(self, command: CommandId, body: bytes, priority: int, timeout_seconds: float) -> None:
-        """Broadcast a command; if that fails, it is settled, because its number must not stay open."""
+    def submit(
+        self, command: CommandId, body: bytes, priority: int, timeout_seconds: float
+    ) -> Awaitable[None] | None:
+        """Broadcast a command; if there is no room for it now, return what waits for room."""
         payload = encode_envelope(Command(command, self.submissions.floor, time.time_ns(), body))
         try:
-            try:
-                self.group.broadcast_nowait(payload, priority)
-            except Overloaded:
-                async with asyncio.timeout(timeout_seconds):
-                    await self.group.broadcast(payload, priority)
+            self.group.broadcast_nowait(payload, priority)
+        except PriocastError:
+            return self._submit_when_room(command, payload, priority, timeout_seconds)
+        return None
+
+    async def _submit_when_room(
+        self, command: CommandId, payload: bytes, priority: int, timeout_seconds: float
+    ) -> None:
+        """Broadcast a command; if that fails, it is settled, because its number must not stay open."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self.group.broadcast(payload, priority)
         except BaseException:
             if self.closed is None:
                 request = self.settle(command, priority)

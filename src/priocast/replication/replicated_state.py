@@ -5,8 +5,6 @@ The bookkeeping (sessions, long commands, the time of the order) is part of the 
 receives.
 """
 
-import msgspec
-
 from priocast.core.decoding import UNREADABLE, decode
 from priocast.core.errors import InvalidInput
 from priocast.core.events import DeliveredBatch
@@ -14,20 +12,17 @@ from priocast.core.view import View
 from priocast.log.entries import GenerationEntry, LogEntry, MessageEntry, ViewEntry, decode_entry
 from priocast.replication.commands import (
     ERROR_LENGTH_MAX,
-    Answer,
-    Barrier,
     ChangeVoter,
     Command,
     CommandId,
-    DiskMessage,
     LogReport,
     LogTip,
     NextSlot,
-    Question,
     Settle,
     Stored,
     decode_envelope,
 )
+from priocast.replication.happenings import CommandFinished, CommandSettled, Happened
 from priocast.replication.lineage import Lineage
 from priocast.replication.log_transfer import StateRecorder, base_of, check_continues, tail_since
 from priocast.replication.saved_state import (
@@ -38,31 +33,15 @@ from priocast.replication.saved_state import (
     decode_state,
     encode_state,
 )
-from priocast.replication.sessions import UNFINISHED, Outcome, SessionTable, name_of
+from priocast.replication.session_table import SessionTable
+from priocast.replication.sessions import UNFINISHED, Outcome, name_of
 from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
 
-_Change = Command | NextSlot | Settle | ChangeVoter
-"""What changes the state, besides the progress of disks."""
-_CHANGING = (Command, NextSlot, Settle, ChangeVoter)
+_Change = NextSlot | Settle | ChangeVoter
+"""What changes the state, besides commands and the progress of disks."""
+_CHANGING = (NextSlot, Settle, ChangeVoter)
 
 _ENVIRONMENT_ERRORS = (OSError, MemoryError, RecursionError)
-
-
-class CommandFinished(msgspec.Struct, frozen=True, gc=False):
-    """A command has its final outcome, or a repetition of it was skipped."""
-
-    id: CommandId
-    outcome: Outcome
-
-
-class CommandSettled(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a `Settle`: what became of a command."""
-
-    request: CommandId
-    outcome: Outcome
-
-
-Happened = CommandFinished | CommandSettled | Barrier | Question | Answer | DiskMessage
 
 
 class ReplicatedState:
@@ -107,6 +86,8 @@ class ReplicatedState:
         except UNREADABLE:
             self.skipped += 1
             return None
+        if type(envelope) is Command:
+            return self._on_command(envelope, batch, index) if self.reports is None else None
         if isinstance(envelope, _CHANGING):
             return self._on_change(envelope, batch, index) if self.reports is None else None
         if isinstance(envelope, Stored) and self.reports is None:
@@ -114,10 +95,8 @@ class ReplicatedState:
         return envelope
 
     def _on_change(self, change: _Change, batch: DeliveredBatch, index: int) -> Happened | None:
-        """Something that changes the state was delivered."""
+        """Something that changes the state was delivered, and not a command."""
         self._record_message(batch, index)
-        if isinstance(change, Command):
-            return self._on_command(change, batch, index)
         if isinstance(change, NextSlot):
             return self._on_slot(change, batch, index)
         if isinstance(change, Settle):
@@ -190,6 +169,7 @@ class ReplicatedState:
                 self.machine.on_view(view)
 
     def _on_command(self, command: Command, batch: DeliveredBatch, index: int) -> CommandFinished | None:
+        self._record_message(batch, index)
         known = self.sessions.on_command(command.id, command.floor, self._names)
         if known is not None:
             return None if known == UNFINISHED else CommandFinished(command.id, known)
@@ -207,7 +187,8 @@ class ReplicatedState:
         self.time_ns = max(self.time_ns, time_ns)
         position = self._position_base + batch.position + index
         self._position_next = position + 1
-        at = Applied(position, command, batch.sender, batch.priority_of(index), self.time_ns, slot)
+        priority = batch.priorities[index] if batch.priorities else batch.level
+        at = Applied(position, command, batch.sender, priority, self.time_ns, slot)
         outcome = self._outcome_of(body, at)
         if isinstance(outcome, Continue):
             self.slotted[command] = SlottedCommand(slot + 1, outcome.body, at.priority)

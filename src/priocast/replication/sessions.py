@@ -1,21 +1,20 @@
-"""Which commands have been applied, and their results: a table that is part of the replicated state.
+"""Which commands of a session have been applied, and their results: a part of the replicated state.
 
 A session's commands may be applied in another order than they were numbered in, because urgent ones
 overtake. The table keeps the outcome of every command from the session's *floor* on. The submitter raises the
 floor with each command: it knows the outcomes of all commands below.
 
 Everything is bounded, in the same way at every replica. A session keeps the results of its last commands, and
-for older ones only that they were applied. Of too many sessions those are forgotten that were silent for
-longest and whose process is not in the view.
+for older ones only that they were applied.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
 
 from priocast.core.identity import Number
-from priocast.replication.commands import Body, CommandId, SessionName
+from priocast.replication.commands import Body, SessionName
 
 SESSIONS_MAX = 1024
 RESULTS_MAX = 1024
@@ -67,12 +66,16 @@ class CommandSession(msgspec.Struct, array_like=True):
 
     def raise_floor(self, floor: int) -> None:
         """The submitter does not need the outcomes below any more; the floor must be higher than before."""
-        known = len(self.results) + len(self.others)
+        results, others = self.results, self.others
         below: Iterable[int] = range(self.floor, floor)
-        if floor - self.floor > known:
-            below = [number for number in (*self.results, *self.others) if number < floor]
+        if floor - self.floor > len(results) + len(others):
+            below = [number for number in (*results, *others) if number < floor]
         for number in below:
-            self._drop(number)
+            dropped = results.pop(number, None)
+            if dropped is not None:
+                self.size -= len(dropped.body)
+            else:
+                others.pop(number, None)
         self.floor = floor
 
     def add(self, number: int, outcome: Outcome) -> None:
@@ -98,68 +101,6 @@ class CommandSession(msgspec.Struct, array_like=True):
 
 
 Sessions = Annotated[dict[SessionName, CommandSession], msgspec.Meta(max_length=SESSIONS_MAX)]
-
-
-class SessionTable:
-    """All sessions, the one that was silent for longest first."""
-
-    def __init__(self, sessions: dict[str, CommandSession] | None = None) -> None:
-        self.sessions = sessions or {}
-        self._last = next(reversed(self.sessions), "")
-
-    def outcome(self, command: CommandId) -> Outcome | None:
-        """What became of a command; None if it was not applied yet, as far as the group remembers."""
-        session = self.sessions.get(command.session)
-        return session.outcome(command.number) if session is not None else None
-
-    def on_command(self, command: CommandId, floor: int, processes: Container[str]) -> Outcome | None:
-        """A command was delivered: return its outcome if it must not be applied (again).
-
-        `processes` are the names of the processes in the view: their sessions are not forgotten.
-        """
-        name = command.session
-        session = self.sessions.get(name)
-        if session is None and floor:
-            return FORGOTTEN
-        if session is None or name != self._last:
-            session = self._put_last(name, processes)
-        if floor > session.floor:
-            session.raise_floor(floor)
-        return session.outcome(command.number) if session.accepts(command.number) else FORGOTTEN
-
-    def _put_last(self, name: str, processes: Container[str]) -> CommandSession:
-        """The session that is not silent now, which may be new."""
-        session = self.sessions.pop(name, None) or CommandSession()
-        self.sessions[name] = session
-        self._last = name
-        if len(self.sessions) > SESSIONS_MAX:
-            self._forget(processes)
-        return session
-
-    def add(self, command: CommandId, outcome: Outcome) -> None:
-        """A command that was delivered has this outcome now."""
-        self.sessions[command.session].add(command.number, outcome)
-
-    def settle(self, command: CommandId, is_own: bool) -> Outcome:
-        """Make sure that a command is not applied later; return what became of it.
-
-        A session that is not known was forgotten, unless the one that asks `is_own`: it has sent nothing yet.
-        """
-        session = self.sessions.get(command.session)
-        if session is None and is_own:
-            session = self.sessions[command.session] = CommandSession()
-            self._last = command.session
-        if session is None or not session.accepts(command.number):
-            return FORGOTTEN
-        known = session.outcome(command.number)
-        if known is None:
-            session.add(command.number, VOID)
-        return known or VOID
-
-    def _forget(self, processes: Container[str]) -> None:
-        """Forget the session that was silent for longest, if possible one whose process is gone."""
-        gone = (each for each in self.sessions if name_of(each) not in processes)
-        del self.sessions[next(gone, next(iter(self.sessions)))]
 
 
 def name_of(session: str) -> str:

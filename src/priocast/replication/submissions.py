@@ -16,7 +16,8 @@ import msgspec
 
 from priocast.core.errors import GroupClosed
 from priocast.replication.commands import CommandId
-from priocast.replication.sessions import OUTSTANDING_MAX, Outcome, SessionTable
+from priocast.replication.session_table import SessionTable
+from priocast.replication.sessions import OUTSTANDING_MAX, Outcome
 
 
 class OutstandingCommand(msgspec.Struct, frozen=True):
@@ -28,22 +29,18 @@ class OutstandingCommand(msgspec.Struct, frozen=True):
 
 
 class Submissions:
-    """The outstanding commands of one session, by number."""
+    """The outstanding commands of one session, by number: those below `floor` have their outcomes."""
 
     def __init__(self, session: str) -> None:
         self._session = session
         self._next = 0
+        self.floor = 0
         self._outstanding: dict[int, OutstandingCommand] = {}
         self._room = asyncio.Event()
         self._room.set()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
-
-    @property
-    def floor(self) -> int:
-        """The outcomes of all commands with a lower number are known."""
-        return next(iter(self._outstanding), self._next)
 
     @property
     def is_full(self) -> bool:
@@ -95,11 +92,19 @@ class Submissions:
         finished = self._outstanding.pop(command.number, None)
         if finished is None:
             return None
-        if not self._room.is_set():
-            self._room.set()
+        if command.number == self.floor:
+            self._raise_floor()
         if not finished.outcome.done():
             finished.outcome.set_result(outcome)
         return finished.at
+
+    def _raise_floor(self) -> None:
+        """The lowest outstanding command has its outcome."""
+        floor, outstanding = self.floor, self._outstanding
+        while floor < self._next and floor not in outstanding:
+            floor += 1
+        self.floor = floor
+        self._room.set()
 
     def restored(self, sessions: SessionTable) -> Iterator[tuple[CommandId, Outcome]]:
         """The outstanding commands whose outcome is in a state that was received."""
@@ -118,4 +123,4 @@ class Submissions:
                 outstanding.outcome.set_exception(reason)
                 outstanding.outcome.exception()  # otherwise asyncio reports one that nobody waits for
         self._outstanding.clear()
-        self._room.set()
+        self._raise_floor()

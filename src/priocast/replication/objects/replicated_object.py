@@ -127,12 +127,11 @@ class ObjectMachine:
 
     def apply(self, command: bytes, at: Applied) -> bytes | Continue:
         """Execute a call."""
-        current = self._current
-        current.at = at
+        self._current.at = at
         try:
             return self._execute(command, at.sender)
         finally:
-            current.at = None
+            self._current.at = None
 
     def query(self, command: bytes) -> bytes:
         """Execute the call of a query; its encoded result shares nothing with the state."""
@@ -145,10 +144,11 @@ class ObjectMachine:
             call = _decode_call(command)
         except UNREADABLE as error:
             raise unreadable(source, "a call", error) from error
-        if call.path not in self._methods:
+        found = self._methods.get(call.path)
+        if found is None:
             raise InvalidInput(f"there is no replicated method {call.path!r}")
-        found, method = self._methods[call.path]
-        return method.execute(found, call.arguments)
+        instance, method = found
+        return method.execute(instance, call.arguments)
 
     def on_view(self, view: View) -> None:
         """Tell all objects of a view."""
