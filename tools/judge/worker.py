@@ -24,6 +24,7 @@ from tools.judge.witness import WitnessLog
 from tools.load_worker import LoadReport, set_clock
 
 _POLL_SECONDS = 0.05
+_START_SECONDS = 120.0
 _RETRY_SECONDS = 0.1
 _PRIORITIES = (BACKGROUND, ROUTINE, ROUTINE, URGENT)
 
@@ -59,6 +60,7 @@ def open_store(task: JudgedTask, witness: WitnessLog) -> AbstractAsyncContextMan
         "listen": task.listen,
         "peers": task.peers,
         "membership": task.membership,
+        "start_seconds": _START_SECONDS,
     }
     if task.engine == "object":
         return open_object_store(witness, task.stale_reads, **parameters)

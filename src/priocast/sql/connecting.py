@@ -8,6 +8,7 @@ from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.extras import extra_missing
 from priocast.replication.opening import DurabilityName, open_replica
 from priocast.runtime.arguments import path_of
+from priocast.runtime.configuration import START_SECONDS
 from priocast.runtime.parameters import JoinParameters, check_keywords
 from priocast.sql.database import Database
 from priocast.sql.database_machine import DatabaseMachine
@@ -42,6 +43,7 @@ def connect(
     - `durability`: with `disk`, answers wait for the disks of a majority of the founders, and members that
       start again begin with what is on them. The copy is in a file in the `state_directory`.
     - `parameters`: those of `join`, except for `state`. Delivery is always *safe* and the policy *primary*.
+      `start_seconds` is also how long to wait until the schema is defined.
     """
     check_keywords(connect, parameters, JoinParameters)
     if priorities is not None and not isinstance(priorities, PriorityPolicy):
@@ -51,7 +53,9 @@ def connect(
     machine = DatabaseMachine(_engine_of(engine, path))
     replica = open_replica(group, machine, member=member, durability=durability, **parameters)
     identity = DatabaseIdentity(group, member)
-    return Database(identity, replica, schema, invariants or {}, priorities or PriorityPolicy())
+    start_seconds = parameters.get("start_seconds", START_SECONDS)
+    policy = priorities or PriorityPolicy()
+    return Database(identity, replica, schema, invariants or {}, policy, start_seconds)
 
 
 def _engine_of(engine: str | Engine, path: Path | None) -> Engine:

@@ -52,8 +52,10 @@ class Database:
         schema: str,
         invariants: Mapping[str, str],
         priorities: PriorityPolicy,
+        start_seconds: float = SUBMIT_SECONDS,
     ) -> None:
         self.replica = replica
+        self._start_seconds = start_seconds
         self._submitter = TransactionSubmitter(replica, priorities)
         self._identity = identity
         self._schema = DefineSchema(tuple(split_statements(schema)), dict(invariants))
@@ -83,7 +85,7 @@ class Database:
         machine = self.replica.machine
         schema = msgspec.structs.replace(self._schema, procedures=machine.procedures.digests())
         if schema.statements or schema.invariants or schema.procedures:
-            await self._submitter.submit(schema, ROUTINE, SUBMIT_SECONDS)
+            await self._submitter.submit(schema, ROUTINE, self._start_seconds)
             missing = sorted(machine.functions.agreed.keys() - schema.procedures.keys())
             if missing:
                 raise InvalidInput(f"the group has procedures that this member has not: {', '.join(missing)}")
