@@ -54,6 +54,8 @@ COMPILED = {
     "protocols/sequencer": ("bb", "ub"),
     "network": ("codec",),
     "runtime": ("driver", "turn_schedule"),
+    "replication": ("arguments", "replica_driver", "replicated_state", "session_table", "submissions"),
+    "replication/objects": ("object_machine",),
 }
 #: The commands that need the compiled modules; others are pure, among them those of an editable install.
 _BUILDING = {"bdist_wheel", "build", "build_ext", "install"}

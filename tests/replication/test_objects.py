@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import priocast
-from priocast.replication.objects.replicated_object import ObjectMachine
+from priocast.replication.objects.object_machine import ObjectMachine
 from replication.object_copies import copies
 from support.groups import Cluster, quick
 from support.waiting import run, wait_until

