@@ -75,7 +75,7 @@ class ReplicatedMethod(Generic[P, R]):
         kinds = {parameter.kind for parameter in self.signature.parameters.values()}
         is_positional = inspect.Parameter.KEYWORD_ONLY not in kinds
         self._positional_count = len(self.signature.parameters) - 1 if is_positional else -1
-        self._decoders: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None = None
+        self._decoders: tuple[Callable[[Any], tuple[Any, ...]], Callable[[Any], Any]] | None = None
 
     @overload
     def __get__(self, instance: None, owner: type) -> "ReplicatedMethod[P, R]": ...
@@ -97,19 +97,15 @@ class ReplicatedMethod(Generic[P, R]):
         except (TypeError, OverflowError, ValueError) as error:
             raise InvalidInput(f"an argument of {self.name} cannot be encoded: {error}") from None
 
-    def execute(self, instance: Any, arguments: msgspec.Raw) -> bytes | Continue:
-        """Execute the method with encoded arguments; return its encoded result."""
-        decode_arguments, _ = self._decoders or self._decoding()
-        function: Callable[..., Any] = self.function
-        result = function(instance, *decode_arguments(arguments))
-        return result if isinstance(result, Continue) else _encode(result)
-
     def decode_result(self, result: bytes) -> R:
         """The result as the signature's type."""
-        return cast("R", (self._decoders or self._decoding())[1](result))
+        return cast("R", (self._decoders or self.decoders())[1](result))
 
-    def _decoding(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """Made at the first call: types of the signature may be defined after the class."""
+    def decoders(self) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[[Any], Any]]:
+        """What decodes arguments and results; to be asked for at a call.
+
+        Types of the signature may be defined after the class.
+        """
         hints = typing.get_type_hints(self.function)
         kinds = tuple(hints.get(name, Any) for name in list(self.signature.parameters)[1:])
         result = hints.get("return", Any)

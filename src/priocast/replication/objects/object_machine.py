@@ -1,5 +1,6 @@
 """The state machine of replicated objects: a command is the call of one of their methods."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +18,9 @@ _decode_call = msgspec.msgpack.Decoder(Call).decode
 _Snapshots = Annotated[list[tuple[str, bytes]], msgspec.Meta(max_length=65_536)]
 _decode_snapshots = msgspec.msgpack.Decoder(_Snapshots).decode
 
+_Called = tuple[ReplicatedObject, Callable[..., Any], Callable[[Any], tuple[Any, ...]]]
+"""A method that was called before: its object, its function, and what decodes its arguments."""
+
 
 class ObjectMachine:
     """The state machine of a replicated object and all objects in it."""
@@ -24,6 +28,7 @@ class ObjectMachine:
     def __init__(self, root: ReplicatedObject) -> None:
         self._objects: dict[str, ReplicatedObject] = {}
         self._methods: dict[str, tuple[ReplicatedObject, ReplicatedMethod[..., Any]]] = {}
+        self._called: dict[str, _Called] = {}
         self._current = CurrentCall()
         self._add(root, "")
 
@@ -65,11 +70,17 @@ class ObjectMachine:
             call = _decode_call(command)
         except UNREADABLE as error:
             raise unreadable(source, "a call", error) from error
-        found = self._methods.get(call.path)
-        if found is None:
-            raise InvalidInput(f"there is no replicated method {call.path!r}")
-        instance, method = found
-        return method.execute(instance, call.arguments)
+        instance, function, decode_arguments = self._called.get(call.path) or self._find(call.path)
+        result = function(instance, *decode_arguments(call.arguments))
+        return result if isinstance(result, Continue) else _encode(result)
+
+    def _find(self, path: str) -> _Called:
+        """The method that calls name like this."""
+        if path not in self._methods:
+            raise InvalidInput(f"there is no replicated method {path!r}")
+        instance, method = self._methods[path]
+        self._called[path] = called = (instance, method.function, method.decoders()[0])
+        return called
 
     def on_view(self, view: View) -> None:
         """Tell all objects of a view."""
