@@ -16,6 +16,11 @@ SEEDS = "0:20"
 SHARED_TESTS = (
     "tests/links/test_fifo_link.py",
     "tests/runtime/test_group.py",
+    "tests/replication/test_objects.py",
+    "tests/replication/test_replica.py",
+    "tests/replication/test_replicated_state.py",
+    "tests/replication/test_sessions.py",
+    "tests/replication/test_submissions.py",
 )
 _TIMEOUT_SECONDS = 1200
 
