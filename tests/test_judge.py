@@ -7,18 +7,20 @@ from random import Random
 import msgspec
 import pytest
 from pyspark.sql import SparkSession
-from tools.judge.group import JudgedRun, judged_task
+from tools.judge.group import JudgedGroup, JudgedRun, judged_task
 from tools.judge.recorder import EventRecorder, merge_history
 from tools.judge.stores import engine_of, open_sql_store
 from tools.judge.transaction_table import TransactionTable, decode_answer
 from tools.judge.transactions import ACCOUNTS, WORKLOADS, Client, Transaction, TransactionAnswer, opening
 from tools.judge.witness import WitnessLog, read_witness
 
+from priocast.core.errors import GroupClosed
 from priocast.core.identity import ProcessId
 from priocast.network.memory import MemoryHub
 from priocast.pipeline.serialisability import judge_history
 from priocast.replication.commands import CommandId
 from priocast.replication.state_machine import Applied
+from priocast.testing.addresses import free_addresses
 from priocast.trace.transaction_history import read_event, settled_of, steps_of
 
 
@@ -91,6 +93,18 @@ async def _execute_in_two_ways(path: Path) -> None:
             assert answer.results == [100, 100]
             assert (answer.rank or 0) % 2 == another_way, "a read that is not broadcast follows a position"
     witness.close()
+
+
+@pytest.mark.processes
+def test_a_member_that_ends_is_not_waited_for(tmp_path: Path) -> None:
+    """Its error is raised, instead of a view that did not come about."""
+    task = judged_task("list-append", clients=1, seed=3, engine="postgresql")
+    addresses = dict(zip("ab", map(str, free_addresses(2)), strict=True))
+    nowhere = dict.fromkeys("ab", "postgresql://127.0.0.1:1/nothing")
+    with JudgedGroup(addresses, task, tmp_path, databases=nowhere) as group:
+        group.start("a", "b")
+        with pytest.raises(GroupClosed, match=r"member [ab] ended early: .*server running"):
+            group.wait_view("ab", 120)
 
 
 @pytest.mark.processes
