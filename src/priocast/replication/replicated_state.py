@@ -189,32 +189,34 @@ class ReplicatedState:
         self._position_next = position + 1
         priority = batch.priorities[index] if batch.priorities else batch.level
         at = Applied(position, command, batch.sender, priority, self.time_ns, slot)
-        outcome = self._outcome_of(body, at)
-        if isinstance(outcome, Continue):
-            self.slotted[command] = SlottedCommand(slot + 1, outcome.body, at.priority)
-            self.sessions.add(command, UNFINISHED)
-            self.slots_changed = True
-            return None
-        if slot:
-            del self.slotted[command]
-        self.sessions.add(command, outcome)
-        return CommandFinished(command, outcome)
-
-    def _outcome_of(self, body: bytes, at: Applied) -> Outcome | Continue:
         try:
             result = self.machine.apply(body, at)
         except _ENVIRONMENT_ERRORS:
             raise
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
-            return Outcome("failed", text.encode(errors="replace"))
-        if isinstance(result, bytes):
-            return Outcome("applied", result)
+            outcome = _failed(f"{type(error).__name__}: {error}")
+        else:
+            if isinstance(result, bytes):
+                outcome = Outcome("applied", result)
+            elif self._continues(result, at):
+                return None
+            else:
+                outcome = _failed(f"Overloaded: {SLOTTED_MAX} long commands are unfinished")
+        if slot:
+            del self.slotted[command]
+        self.sessions.add(command, outcome)
+        return CommandFinished(command, outcome)
+
+    def _continues(self, result: Continue, at: Applied) -> bool:
+        """A command has another slot, if there is room for it among the long ones."""
         if not isinstance(result, Continue):
             raise InvalidInput(f"apply must return bytes or Continue(...), not {type(result).__name__}")
         if at.id not in self.slotted and len(self.slotted) >= SLOTTED_MAX:
-            return Outcome("failed", f"Overloaded: {SLOTTED_MAX} long commands are unfinished".encode())
-        return result
+            return False
+        self.slotted[at.id] = SlottedCommand(at.slot + 1, result.body, at.priority)
+        self.sessions.add(at.id, UNFINISHED)
+        self.slots_changed = True
+        return True
 
     def slots_due(self, me: str) -> list[tuple[CommandId, SlottedCommand]]:
         """The long commands whose next slot this process asks for.
@@ -318,6 +320,10 @@ class ReplicatedState:
         self.reports = {report.member: report for report in reports}
         self.awaits_state = False
         self._views_before_state = []
+
+
+def _failed(text: str) -> Outcome:
+    return Outcome("failed", text[:ERROR_LENGTH_MAX].encode(errors="replace"))
 
 
 def _entry_of(batch: DeliveredBatch, index: int, view_number: int) -> MessageEntry:
