@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from setuptools import Extension, setup
 
 #: The modules on the path of a message. One that defines structs of msgspec, or errors, cannot be compiled.
+#: One that checks what callers pass must not be: a compiled function raises an error of its own first.
 COMPILED = {
     "core": ("assembler", "priority_queue", "protocol_interface"),
     "links": ("fifo_link",),
@@ -54,7 +55,7 @@ COMPILED = {
     "protocols/sequencer": ("bb", "ub"),
     "network": ("codec",),
     "runtime": ("driver", "turn_schedule"),
-    "replication": ("arguments", "replica_driver", "replicated_state", "session_table", "submissions"),
+    "replication": ("replica_driver", "replicated_state", "session_table", "submissions"),
     "replication/objects": ("object_machine",),
 }
 #: The commands that need the compiled modules; others are pure, among them those of an editable install.
