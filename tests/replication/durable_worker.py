@@ -10,6 +10,9 @@ import sys
 import priocast
 from replication.notes import Notes
 
+_PATIENCE_SECONDS = 200.0
+"""A worker gives up before those who wait for it, and says why."""
+
 
 async def main(name: str, directory: str, first: int, pause: float, listen: str, *peers: str) -> None:
     async with priocast.open_replica(
@@ -20,11 +23,12 @@ async def main(name: str, directory: str, first: int, pause: float, listen: str,
         peers=peers,
         durability="disk",
         state_directory=directory,
+        start_seconds=_PATIENCE_SECONDS,
     ) as replica:
-        lines = await replica.read(lambda notes: list(notes.lines))
+        lines = await replica.read(lambda notes: list(notes.lines), timeout_seconds=_PATIENCE_SECONDS)
         _write(",".join(["begins", *lines]))
         for number in range(first, first + 100_000):
-            await replica.submit(f"{name}{number}".encode())
+            await replica.submit(f"{name}{number}".encode(), timeout_seconds=_PATIENCE_SECONDS)
             _write(f"{name}{number}")
             await asyncio.sleep(pause)
 

@@ -14,7 +14,7 @@ from priocast.testing.addresses import free_addresses
 from priocast.testing.child_process import ChildProcess
 
 TESTS = str(Path(__file__).parent.parent)
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 _NAMES = "abc"
 _PER_START = 1_000_000
 
