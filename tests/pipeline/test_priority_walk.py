@@ -13,7 +13,7 @@ from priocast.pipeline.checks import priority
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 NEVER = 2**63 - 1
-SCHEMA = """run string, queue_hash long, view_hash long, sent_by string, message string, priority int,
+SCHEMA = """run string, queue_hash long, view_hash long, is_sent boolean, message string, priority int,
     sort_key long, enter_step long, leave_step long, leave_index long"""
 LEVELS = tuple(range(0, 256, 5))
 #: Queue by queue: whether sort keys are those of priorities alone, and how often departures are disturbed.
@@ -43,7 +43,7 @@ def entries_of(queue: int, constant: bool, disturbed: float) -> Iterator[Entry]:
 
 def _row(queue: int, entry: tuple[int, int, str, int], leave: int, index: int | None) -> Entry:
     key, step, message, level = entry
-    return ("run", queue, queue, None, message, level, key, step, leave, index)
+    return ("run", queue, queue, False, message, level, key, step, leave, index)
 
 
 def overtaken_wrongly(entries: list[Entry]) -> set[str]:

@@ -10,9 +10,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from priocast.core.priority import HIGHEST
-from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, process_id
+from priocast.pipeline.sources import explode_batches
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
+#: A message as numbers: the hash of its sender and its run, its level, its number.
+_NUMBERED = ("sender_hash", "level", "number")
+_COUNTED = ("deliveries", "broadcasts", "queue_entries")
+_ONLY_FOR_FLAGS = (
+    *("processes_hash", "to_hash", "to_hash_last", "position_last", "queue_hash_last", "for_client"),
+    *("broadcast_step", "own_delivery_step"),
+)
 _FLAGS = (
     "irregular",
     "misplaced",
@@ -83,32 +90,43 @@ def is_reference() -> Column:
 def enters_queue() -> Column:
     """Whether a message enters the ordering queue of its view in this row."""
     received = (sf.col("event") == RECEIVED) & (sf.col("position") < 0) & ~is_reference()
-    return sf.col("orders_by_priority") & (sf.col("process") == sf.col("orderer")) & received
+    return sf.col("orders_by_priority") & (sf.col("process_hash") == sf.col("orderer_hash")) & received
 
 
 def leaves_queue() -> Column:
     """Whether a message leaves that queue in this row."""
     ordered = (sf.col("event") == SENT) & (sf.col("position") >= 0)
-    return sf.col("orders_by_priority") & (sf.col("process") == sf.col("orderer")) & ordered
+    return sf.col("orders_by_priority") & (sf.col("process_hash") == sf.col("orderer_hash")) & ordered
 
 
 def is_offered() -> Column:
     """Whether a message enters its sender's own queue in this row."""
-    return sf.col("sends_by_priority") & _is_own() & (sf.col("event") == BROADCAST)
+    return sf.col("sends_by_priority") & is_own() & (sf.col("event") == BROADCAST)
 
 
 def is_taken() -> Column:
     """Whether a message may leave its sender's own queue in this row: it does in the first such row."""
-    return sf.col("sends_by_priority") & _is_own() & (sf.col("event") == SENT) & ~is_reference()
+    return sf.col("sends_by_priority") & is_own() & (sf.col("event") == SENT) & ~is_reference()
+
+
+def is_own() -> Column:
+    """Whether the process of a row is the sender of its messages."""
+    return sf.col("process_hash") == sf.col("sender_hash")
 
 
 def queue_rows(batches: DataFrame, views: DataFrame, wanted: Column) -> DataFrame:
     """The wanted rows, with the orderer of their view and the sort key that they have in a queue."""
     known = views.select(
-        "run", "view_hash", "orderer", "orders_by_priority", "sends_by_priority", "ageing_ns", "release_ns"
+        "run",
+        "view_hash",
+        "orderer_hash",
+        "orders_by_priority",
+        "sends_by_priority",
+        "ageing_ns",
+        "release_ns",
     )
     without_position = (sf.col("event") == RECEIVED) & (sf.col("position") < 0)
-    candidates = sf.col("event").isin(BROADCAST, SENT, DELIVERED) | without_position
+    candidates = sf.col("event").isin(BROADCAST, SENT) | without_position
     return (
         batches.where(candidates)
         .join(sf.broadcast(known), ["run", "view_hash"], "left")
@@ -118,8 +136,54 @@ def queue_rows(batches: DataFrame, views: DataFrame, wanted: Column) -> DataFram
     )
 
 
-def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
+def message_table(batches: DataFrame, views: DataFrame, senders: DataFrame) -> DataFrame:
     """One row for each message: its broadcast, who delivered it and where, and its path through the queues.
+
+    Deliveries are most of the rows, and few of the columns are about them: they are aggregated on their own.
+    A message is three numbers until then; `senders` has the names for them.
+    """
+    delivered, sent = delivered_messages(batches), sent_messages(batches, views)
+    both = delivered.join(sent.hint("shuffle_hash"), list(_NUMBERED), "full_outer")
+    return (
+        both.withColumns(
+            {
+                "priority": sf.greatest("priority", "sent_priority"),
+                "safe": sf.greatest("safe", "sent_safe"),
+                "in_line": sf.greatest("in_line", "sent_in_line"),
+                "to_hash": sf.least("to_hash", "sent_to_hash"),
+                "to_hash_last": sf.greatest("to_hash_last", "sent_to_hash_last"),
+                "for_client": sf.coalesce("for_client", sf.lit(False)),
+                **{name: sf.coalesce(name, sf.lit(0)) for name in _COUNTED},
+            }
+        )
+        .drop("sent_priority", "sent_safe", "sent_in_line", "sent_to_hash", "sent_to_hash_last")
+        .join(sf.broadcast(senders), "sender_hash")
+    )
+
+
+def delivered_messages(batches: DataFrame) -> DataFrame:
+    """Who delivered each message, and where: minima, maxima and counts of its deliveries."""
+    position = sf.col("position") + sf.col("index")
+    return (
+        explode_batches(batches.where(sf.col("event") == DELIVERED))
+        .groupBy(*_NUMBERED)
+        .agg(
+            *_what_it_is(sf.xxhash64("to")),
+            sf.count(sf.lit(1)).alias("deliveries"),
+            sf.bit_xor("process_hash").alias("processes_hash"),
+            sf.min("view_hash").alias("view_hash"),
+            sf.max("view_hash").alias("view_hash_last"),
+            sf.min(position).alias("position"),
+            sf.max(position).alias("position_last"),
+            sf.min("time_ns").alias("delivery_ns"),
+            sf.min(sf.when(is_own(), sf.col("time_ns"))).alias("own_delivery_ns"),
+            sf.min(sf.when(is_own(), sf.col("step"))).alias("own_delivery_step"),
+        )
+    )
+
+
+def sent_messages(batches: DataFrame, views: DataFrame) -> DataFrame:
+    """The broadcast of each message and its path through the queues.
 
     The *ordering queue* exists where one member orders alone in a view: a message enters it when that member
     receives it without a position, and leaves it when the member sends it with one. Before that, the message
@@ -128,23 +192,17 @@ def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
     row are put into separate columns before it is exploded (null where they do not apply), so that a message
     costs only minima.
     """
-    is_broadcast, is_delivery = sf.col("event") == BROADCAST, sf.col("event") == DELIVERED
+    is_broadcast = sf.col("event") == BROADCAST
     enters, leaves, offered, taken = enters_queue(), leaves_queue(), is_offered(), is_taken()
-    rows = queue_rows(batches, views, is_broadcast | is_delivery | enters | leaves | taken).withColumns(
+    rows = queue_rows(batches, views, is_broadcast | enters | leaves | taken).withColumns(
         {
             "broadcast_ns": sf.when(is_broadcast, sf.col("time_ns")),
-            "broadcast_step": sf.when(is_broadcast & _is_own(), sf.col("step")),
-            "delivery_ns": sf.when(is_delivery, sf.col("time_ns")),
+            "broadcast_step": sf.when(is_broadcast & is_own(), sf.col("step")),
             "to_hash": sf.when(~is_reference(), sf.xxhash64("to")),
             "for_client": is_broadcast & (sf.col("client") != ""),
             "queue_hash": sf.when(enters | leaves, sf.col("view_hash")),
             "offer_hash": sf.when(offered, sf.col("view_hash")),
             "take_hash": sf.when(taken, sf.col("view_hash")),
-            "view_hash": sf.when(is_delivery, sf.col("view_hash")),
-            "delivered_at": sf.when(is_delivery, sf.col("position")),
-            "process_hash": sf.when(is_delivery, sf.xxhash64("process")),
-            "own_delivery_ns": sf.when(is_delivery & _is_own(), sf.col("time_ns")),
-            "own_delivery_step": sf.when(is_delivery & _is_own(), sf.col("step")),
             "enter_step": sf.when(enters, sf.col("step")),
             "enter_key": sf.when(enters, sf.col("sort_key")),
             "leave_step": sf.when(leaves, sf.col("step")),
@@ -156,34 +214,26 @@ def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
     )
     return (
         explode_batches(rows)
-        .groupBy(*MESSAGE_KEY)
+        .groupBy(*_NUMBERED)
         .agg(
-            sf.max("priority").alias("priority"),
-            sf.max("safe").alias("safe"),
+            *_what_it_is(sf.col("to_hash"), "sent_"),
             sf.max("for_client").alias("for_client"),
-            sf.max(sf.length("priorities") > 0).alias("in_line"),
-            sf.min("to_hash").alias("to_hash"),
-            sf.max("to_hash").alias("to_hash_last"),
             sf.count("broadcast_ns").alias("broadcasts"),
             sf.min("broadcast_ns").alias("broadcast_ns"),
-            sf.count("process_hash").alias("deliveries"),
-            sf.bit_xor("process_hash").alias("processes_hash"),
-            sf.min("view_hash").alias("view_hash"),
-            sf.max("view_hash").alias("view_hash_last"),
-            sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
-            sf.max(sf.col("delivered_at") + sf.col("index")).alias("position_last"),
-            sf.min("delivery_ns").alias("delivery_ns"),
-            sf.min("own_delivery_ns").alias("own_delivery_ns"),
-            *_steps_of_sender(),
+            sf.min("broadcast_step").alias("broadcast_step"),
             *_path_through_queues(),
         )
     )
 
 
-def _steps_of_sender() -> tuple[Column, ...]:
+def _what_it_is(to_hash: Column, prefix: str = "") -> tuple[Column, ...]:
+    """What should be the same in all rows of a message."""
     return (
-        sf.min("broadcast_step").alias("broadcast_step"),
-        sf.min("own_delivery_step").alias("own_delivery_step"),
+        sf.max("priority").alias(f"{prefix}priority"),
+        sf.max("safe").alias(f"{prefix}safe"),
+        sf.max(sf.length("priorities") > 0).alias(f"{prefix}in_line"),
+        sf.min(to_hash).alias(f"{prefix}to_hash"),
+        sf.max(to_hash).alias(f"{prefix}to_hash_last"),
     )
 
 
@@ -203,10 +253,6 @@ def _path_through_queues() -> tuple[Column, ...]:
         sf.min_by("take_hash", "take_step").alias("take_hash"),
         sf.min_by("index", "take_step").alias("take_index"),
     )
-
-
-def _is_own() -> Column:
-    return sf.col("process") == process_id("sender", "sender_incarnation")
 
 
 def _sort_key() -> Column:
@@ -271,4 +317,5 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
         & (sf.col("position") >= sf.col("start"))
         & (sf.col("position") < sf.col("end"))
     )
-    return messages.join(obligations, due, "left").withColumns(flags).drop(*obligations.drop("view").columns)
+    flagged = messages.join(obligations, due, "left").withColumns(flags)
+    return flagged.drop(*obligations.drop("view").columns, *_ONLY_FOR_FLAGS)

@@ -96,11 +96,13 @@ class TraceHistory:
     """One run: its processes, whose messages were delivered in which view, and to whom any were addressed.
 
     `recipient_lists` are the distinct values of `to`, of messages that were not for all members.
+    `broadcasters` are the senders of all recorded messages, with their incarnations.
     """
 
     processes: Mapping[str, RecordedProcess]
     senders: frozenset[tuple[ViewName, str]]
     recipient_lists: frozenset[str]
+    broadcasters: frozenset[tuple[str, int]] = frozenset()
 
 
 def read_histories(batches: DataFrame, runs: Sequence[StoredRun]) -> dict[str, TraceHistory]:
@@ -122,9 +124,9 @@ def group_histories(runs: Sequence[StoredRun]) -> dict[str, TraceHistory]:
 
 
 def summarise_batches(batches: DataFrame) -> DataFrame:
-    """The rows of batches by process, view and event; deliveries also by sender."""
-    sender = sf.when(sf.col("event") == DELIVERED, process_id("sender", "sender_incarnation"))
-    return batches.groupBy("run", "process", "view", "coordinator", "event", sender.alias("sender")).agg(
+    """The rows of batches by process, view, event and sender."""
+    process, sender = ("member", "incarnation"), ("sender", "sender_incarnation")
+    of = batches.groupBy("run", *process, "view", "coordinator", "event", *sender).agg(
         sf.sum("count").alias("messages"),
         sf.min("step").alias("step_first"),
         sf.max("step").alias("step_last"),
@@ -136,6 +138,7 @@ def summarise_batches(batches: DataFrame) -> DataFrame:
         sf.max("time_ns").alias("last_ns"),
         sf.max(sf.col("to") != "").alias("selective"),
     )
+    return of.withColumn("process", process_id(*process))
 
 
 def find_recipient_lists(batches: DataFrame) -> DataFrame:
@@ -147,12 +150,18 @@ def _history(run: StoredRun, rows: Mapping[str, list[Row]], recipient_lists: Ite
     group_events: dict[str, list[GroupEventRow]] = defaultdict(list)
     for event in run.group_events:
         group_events[process_of(event)].append(event)
-    senders = {(_view(row), row["sender"]) for of in rows.values() for row in of if row["event"] == DELIVERED}
+    recorded = [row for of in rows.values() for row in of]
+    broadcasters = {(row["sender"], row["sender_incarnation"]) for row in recorded}
+    senders = {
+        (_view(row), f"{row['sender']}#{row['sender_incarnation']}")
+        for row in recorded
+        if row["event"] == DELIVERED
+    }
     processes = {
         process: _process(process, group_events.get(process, []), rows.get(process, []))
         for process in sorted({*rows, *group_events})
     }
-    return TraceHistory(processes, frozenset(senders), frozenset(recipient_lists))
+    return TraceHistory(processes, frozenset(senders), frozenset(recipient_lists), frozenset(broadcasters))
 
 
 def _process(process: str, group_events: list[GroupEventRow], rows: list[Row]) -> RecordedProcess:

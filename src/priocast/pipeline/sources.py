@@ -142,12 +142,15 @@ def read_batches(stored: StoredRuns, keep: Sequence[str] = ()) -> DataFrame:
     """The rows of the table `messages` of all runs, one for each event of a batch.
 
     Each row has its `run` and its `process` (one incarnation of a member). `view_hash` replaces the name of
-    the view, which takes two columns. `safe` is also true if the whole run delivers safely. Of the columns
-    that belong to a segment, only those to `keep` are there.
+    the view, which takes two columns, `process_hash` the process and its run, `sender_hash` the sender and
+    its run: whatever is grouped or joined millions of times is a number. `safe` is also true if the whole run
+    delivers safely. Of the columns that belong to a segment, only those to `keep` are there.
     """
     return _with_process(stored.messages, keep).withColumns(
         {
             "view_hash": sf.xxhash64("view", "coordinator"),
+            "process_hash": sf.xxhash64("run", "member", "incarnation"),
+            "sender_hash": sender_hash(),
             "safe": sf.col("safe") | _is_safe(stored.runs),
         }
     )
@@ -194,8 +197,10 @@ def as_messages(exploded: DataFrame, keep: Sequence[str] = ()) -> DataFrame:
     position = sf.col("position")
     return exploded.select(
         *MESSAGE_KEY,
+        "sender_hash",
         "priority",
         "process",
+        "process_hash",
         "view",
         "coordinator",
         "view_hash",
@@ -215,6 +220,12 @@ def process_id(name: str, incarnation: str) -> Column:
     return sf.concat(sf.col(name), sf.lit("#"), sf.col(incarnation))
 
 
+def hash_of_process(run: str, process: Column) -> Column:
+    """The `process_hash` of a process that is given as `ProcessId` is written."""
+    incarnation = sf.regexp_extract(process, "#([0-9]+)$", 1).try_cast("long")
+    return sf.xxhash64(sf.col(run), sf.regexp_extract(process, "^(.*)#", 1), incarnation)
+
+
 def message_id() -> Column:
     """A message as `MessageId` is written."""
     return sf.concat(
@@ -227,8 +238,13 @@ def message_id() -> Column:
 
 
 def message_hash() -> Column:
-    """A message as one number, for comparing many of them."""
-    return sf.xxhash64(*MESSAGE_KEY)
+    """A message as one number, for comparing many of them; the hash of its sender must be there."""
+    return sf.xxhash64("sender_hash", "level", "number")
+
+
+def sender_hash() -> Column:
+    """The sender of a message and its run as one number."""
+    return sf.xxhash64("run", "sender", "sender_incarnation")
 
 
 def view_id() -> Column:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from priocast.core.errors import UnreadableTrace
@@ -16,19 +16,18 @@ from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.pipeline.divergence import divergences, may_diverge, owing_until_divergence, unbound
 from priocast.pipeline.membership import (
     GroupView,
+    Participation,
     delivery_obligations,
     reconstruct_views,
     truncated_processes,
     unrecorded_processes,
 )
+from priocast.pipeline.message_rows import deliverer_sets, irregular_deliveries, requeued_messages, rows_of
 from priocast.pipeline.message_table import (
     MessageCounts,
     count_messages,
-    enters_queue,
     flag_messages,
-    leaves_queue,
     message_table,
-    queue_rows,
 )
 from priocast.pipeline.process_history import TraceHistory, read_histories
 from priocast.pipeline.service_tables import ServiceTables, load_services
@@ -36,25 +35,27 @@ from priocast.pipeline.session import plan_for
 from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
-    STREAM_KEY,
     StoredRun,
     StoredRuns,
     as_messages,
-    explode_batches,
-    message_hash,
+    hash_of_process,
     messages,
     read_batches,
+    sender_hash,
 )
-from priocast.trace.schema import BROADCAST, DELIVERED, ViewName
+from priocast.trace.schema import DELIVERED, ViewName
 
 Views = Mapping[ViewName, GroupView]
 
+# Sets of members are bits in a few words: to combine them costs no more than a minimum.
+_RANKS_PER_WORD = 62
 _VIEWS_SCHEMA = """run string, view long, coordinator string, members array<string>, orderer string,
     first_position long, gapless boolean, ordered_by_consumption boolean, orders_by_priority boolean,
     sends_by_priority boolean,
     ageing_ns long, release_ns long"""
+_SENDERS_SCHEMA = "run string, sender string, sender_incarnation long"
 _PARTICIPATIONS_SCHEMA = """run string, view long, coordinator string, process string, name string,
-    next_view string, owes_from long, owes_until long, final boolean, binds boolean"""
+    next_view string, owes_from long, owes_until long, final boolean, binds boolean, word int, bit long"""
 _OBLIGATIONS_SCHEMA = """of_run string, view long, coordinator string, to string, start long, end long,
     processes array<string>, binding boolean, complete boolean"""
 
@@ -65,10 +66,11 @@ class TraceTables:
 
     `batches` are the recorded rows, `messages` has one row for each message. `views` and `participations`
     (which member was in which view, and which view it continued to) are small, and are broadcast to where the
-    messages are. `irregular` has every delivery of the irregular messages, `requeued` every queue of the
-    messages that were in several; both are None if there are no such messages. `diverged` says from where on
-    the deliveries of a member that dropped out of a view do not count, if that can be. `services` are the
-    messages that have a quality of service, if there are any.
+    messages are; so are `senders`, the names for `sender_hash`. `irregular` has every delivery of the
+    irregular messages, `irregular_sets` who delivered each, `requeued` every queue of the messages that were
+    in several; they are None if there are no such messages. `diverged` says from where on the deliveries of a
+    member that dropped out of a view do not count, if that can be. `services` are the messages that have a
+    quality of service, if there are any.
     """
 
     stored: StoredRuns
@@ -77,8 +79,10 @@ class TraceTables:
     batches: DataFrame
     views: DataFrame
     participations: DataFrame
+    senders: DataFrame
     messages: DataFrame
     irregular: DataFrame | None
+    irregular_sets: DataFrame | None
     requeued: DataFrame | None
     counts: tuple[MessageCounts, ...]
     diverged: DataFrame | None = None
@@ -96,6 +100,16 @@ class TraceTables:
     def priorities(self) -> tuple[int, ...]:
         """The priorities in use, in any of the runs."""
         return tuple(sorted({count.priority for count in self.counts}))
+
+    @property
+    def words(self) -> range:
+        """The words that a set of members needs, if each is a bit by its rank in the view."""
+        return words_for(self.views_of)
+
+    @property
+    def binds_all(self) -> bool:
+        """Whether all members of all views are bound by what any of them delivered there."""
+        return self.diverged is None and not any_nonbinding(self.runs, self.views_of)
 
     @property
     def delivered_batches(self) -> DataFrame:
@@ -148,15 +162,23 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     views = _views(spark, views_of).cache()
     participations = _participations(spark, runs, views_of)
     obligations = _obligations(spark, runs, views_of, histories)
-    table = flag_messages(message_table(batches, views), sf.broadcast(obligations)).cache()
+    senders = _senders(spark, histories)
+    found = message_table(batches, views, senders)
+    table = flag_messages(found, sf.broadcast(obligations)).cache()
     cached = [views, table]
     try:
         counts = tuple(MessageCounts(**row.asDict()) for row in count_messages(table).collect())
         assert all(count.run for count in counts), "every file belongs to one of the runs"
-        irregular = requeued = diverged = None
+        irregular = sets = requeued = diverged = None
         if any(count.irregular for count in counts):
-            irregular = irregular_deliveries(batches, table, sf.broadcast(participations)).cache()
-            cached.append(irregular)
+            irregular = irregular_deliveries(
+                batches,
+                table,
+                sf.broadcast(participations) if any_nonbinding(runs, views_of) else None,
+                selective=any(history.recipient_lists for history in histories.values()),
+            ).cache()
+            sets = deliverer_sets(irregular, participations, words_for(views_of)).cache()
+            cached += [irregular, sets]
             if may_diverge(views_of):
                 alone = rows_of(
                     batches.where(sf.col("event") == DELIVERED), table.where("nonbinding and not irregular")
@@ -179,8 +201,10 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
                 batches=batches,
                 views=sf.broadcast(views),
                 participations=sf.broadcast(participations),
+                senders=senders,
                 messages=table,
                 irregular=irregular,
+                irregular_sets=sets,
                 requeued=requeued,
                 counts=counts,
                 diverged=diverged,
@@ -208,76 +232,6 @@ def _check_records(
             )
 
 
-def rows_of(batches: DataFrame, few: DataFrame) -> DataFrame:
-    """The exploded rows of some messages; batches that cannot contain one of them are not exploded.
-
-    Usually these are a few, but in a damaged trace they may be all: then their keys would be a large table to
-    broadcast, and their hashes are eight bytes each.
-    """
-    numbers = few.groupBy(*STREAM_KEY).agg(
-        sf.min("number").alias("lowest"), sf.max("number").alias("highest")
-    )
-    overlaps = (sf.col("first") <= sf.col("highest")) & (sf.col("first") + sf.col("count") > sf.col("lowest"))
-    candidates = batches.join(sf.broadcast(numbers), list(STREAM_KEY)).where(overlaps)
-    wanted = few.select(message_hash().alias("message_hash"))
-    return (
-        explode_batches(candidates.drop("lowest", "highest"))
-        .withColumn("message_hash", message_hash())
-        .join(sf.broadcast(wanted), "message_hash", "left_semi")
-    )
-
-
-def irregular_deliveries(batches: DataFrame, table: DataFrame, participations: DataFrame) -> DataFrame:
-    """Every delivery of the irregular messages; `to` is what the sender asked for, if it is recorded.
-
-    `binding` is false if, in a primary group, only members that dropped out of the view delivered the message
-    in it, and the message is not safe.
-    """
-    rows = rows_of(batches.where(sf.col("event").isin(BROADCAST, DELIVERED)), table.where("irregular"))
-    of_message = Window.partitionBy("message_hash")
-    in_view = Window.partitionBy("message_hash", "view_hash")
-    asked = sf.max(sf.when(sf.col("event") == BROADCAST, sf.col("to"))).over(of_message)
-    binding = participations.select("run", "view_hash", "process", "binds")
-    return (
-        rows.select(
-            *MESSAGE_KEY,
-            "message_hash",
-            "event",
-            "process",
-            sf.col("member").alias("name"),
-            "view",
-            "coordinator",
-            "view_hash",
-            "step",
-            (sf.col("position") + sf.col("index")).alias("position"),
-            sf.coalesce(asked, sf.max("to").over(of_message)).alias("to"),
-            sf.max("safe").over(of_message).alias("safe"),
-        )
-        .where(sf.col("event") == DELIVERED)
-        .join(binding, ["run", "view_hash", "process"], "left")
-        .withColumn("binding", sf.col("safe") | sf.max(sf.coalesce("binds", sf.lit(True))).over(in_view))
-        .drop("binds", "event")
-    )
-
-
-def requeued_messages(batches: DataFrame, views: DataFrame, table: DataFrame) -> DataFrame:
-    """The messages that were in several queues: one row for each queue."""
-    again = table.where("requeued")
-    enters, leaves = enters_queue(), leaves_queue()
-    return (
-        rows_of(queue_rows(batches, views, enters | leaves), again)
-        .groupBy(*MESSAGE_KEY, sf.col("view_hash").alias("queue_hash"))
-        .agg(
-            sf.max("priority").alias("priority"),
-            sf.min(sf.when(enters, sf.col("sort_key"))).alias("sort_key"),
-            sf.min(sf.when(enters, sf.col("step"))).alias("enter_step"),
-            sf.min(sf.when(leaves, sf.col("step"))).alias("leave_step"),
-            sf.min(sf.when(leaves, sf.col("position") + sf.col("index"))).alias("leave_position"),
-        )
-        .join(sf.broadcast(again.select(*MESSAGE_KEY, "view_hash", "view_hash_last")), list(MESSAGE_KEY))
-    )
-
-
 def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
     rows = [
         (
@@ -295,7 +249,15 @@ def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
         for run, views in views_of.items()
         for view in views.values()
     ]
-    return with_view_hash(small_table(spark, rows, _VIEWS_SCHEMA))
+    orderer_hash = hash_of_process("run", sf.col("orderer"))
+    return with_view_hash(small_table(spark, rows, _VIEWS_SCHEMA)).withColumn("orderer_hash", orderer_hash)
+
+
+def _senders(spark: SparkSession, histories: Mapping[str, TraceHistory]) -> DataFrame:
+    """The senders of all messages, by the hash that stands for them in the rows of batches."""
+    rows = [(run, *sender) for run, history in histories.items() for sender in sorted(history.broadcasters)]
+    senders = small_table(spark, rows, _SENDERS_SCHEMA)
+    return senders.withColumn("sender_hash", sender_hash())
 
 
 def _durations(policy: Starvation) -> tuple[int | None, int | None]:
@@ -303,6 +265,33 @@ def _durations(policy: Starvation) -> tuple[int | None, int | None]:
     ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
     release_ns = policy.period_ns if isinstance(policy, PeriodicRelease) else None
     return ageing_ns, release_ns
+
+
+def bit_of(rank: int) -> tuple[int, int]:
+    """The word, and the bit in it, that stands for the member with this rank in a view."""
+    word, bit = divmod(rank, _RANKS_PER_WORD)
+    return word, 1 << bit
+
+
+def words_for(views_of: Mapping[str, Views]) -> range:
+    """The words that a set of members of any view needs."""
+    sizes = [len(view.members) for views in views_of.values() for view in views.values()]
+    return range(1 + bit_of(max(sizes, default=1) - 1)[0])
+
+
+def _binds(run: StoredRun, view: GroupView, member: Participation) -> bool:
+    """Whether what a member alone delivered in a view binds the others."""
+    return not member.dropped_out or not run.primary or not view.survived
+
+
+def any_nonbinding(runs: Sequence[StoredRun], views_of: Mapping[str, Views]) -> bool:
+    """Whether any member was in a view in which its deliveries alone bind nobody."""
+    return any(
+        not _binds(run, view, each)
+        for run in runs
+        for view in views_of[run.name].values()
+        for each in view.participations
+    )
 
 
 def _participations(
@@ -318,13 +307,15 @@ def _participations(
             each.owes_from,
             each.owes_until,
             view.final,
-            not each.dropped_out or not run.primary or not view.survived,
+            _binds(run, view, each),
+            *bit_of(rank),
         )
         for run in runs
         for view in views_of[run.name].values()
-        for each in view.participations
+        for rank, each in enumerate(view.participations)
     ]
-    return with_view_hash(small_table(spark, rows, _PARTICIPATIONS_SCHEMA)).drop("view", "coordinator")
+    known = with_view_hash(small_table(spark, rows, _PARTICIPATIONS_SCHEMA)).drop("view", "coordinator")
+    return known.withColumn("process_hash", hash_of_process("run", sf.col("process")))
 
 
 def _obligations(
@@ -349,7 +340,9 @@ def _obligations(
         for each in delivery_obligations(view, histories[run.name].recipient_lists)
     ]
     due_hash = sf.aggregate(
-        "processes", sf.lit(0).cast("long"), lambda before, process: before.bitwiseXOR(sf.xxhash64(process))
+        "processes",
+        sf.lit(0).cast("long"),
+        lambda before, process: before.bitwiseXOR(hash_of_process("of_run", process)),
     )
     return small_table(spark, rows, _OBLIGATIONS_SCHEMA).select(
         "of_run",

@@ -10,52 +10,59 @@ but it skipped nothing. Where queues are re-ordered, it owes nothing from the fi
 delivered alone (`pipeline/divergence.py`).
 """
 
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.divergence import until_divergence
 from priocast.pipeline.membership import DROPPED_OUT
-from priocast.pipeline.sources import MESSAGE_KEY, message_id
+from priocast.pipeline.message_rows import deliverer_sets
+from priocast.pipeline.sources import message_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import names, union, violations
 
 
 def find(trace: TraceTables) -> DataFrame:
     """Messages that only some of the members that continued together delivered; all of them are irregular."""
-    return union(trace, [] if trace.irregular is None else [incomplete(trace.irregular, trace)])
+    return union(trace, [] if trace.irregular is None else [incomplete(binding_sets(trace), trace)])
 
 
-def incomplete(irregular: DataFrame, trace: TraceTables) -> DataFrame:
+def binding_sets(trace: TraceTables) -> DataFrame:
+    """Who delivered each irregular message in each view, without what members did after they diverged."""
+    assert trace.irregular is not None and trace.irregular_sets is not None
+    if trace.diverged is None:
+        return trace.irregular_sets
+    return deliverer_sets(
+        until_divergence(trace.irregular, trace.diverged), trace.participations, trace.words
+    )
+
+
+def incomplete(sets: DataFrame, trace: TraceTables) -> DataFrame:
     """The irregular messages that were not delivered by everybody who owes them."""
     skipped = sf.when(
         (sf.size("lacking") == 0) & (sf.col("final") | (sf.size("continued_to") > 0)), sf.col("skipped_by")
     ).otherwise(sf.array().cast("array<string>"))
     found = (
-        deliverers(irregular, trace)
+        deliverers(sets, trace)
         .withColumn("missing", sf.array_sort(sf.concat(lacking_among_peers(), skipped)))
         .where(sf.size("missing") > 0)
     )
     return report_missing(found)
 
 
-def deliverers(irregular: DataFrame, trace: TraceTables) -> DataFrame:
-    """For each irregular message in each view: who `delivered` it, and which recipients did not.
+def deliverers(sets: DataFrame, trace: TraceTables) -> DataFrame:
+    """For each of some irregular messages in each view: who `delivered` it, and which recipients did not.
 
     `continued_to` has the next views of those that delivered it, `lacking` those that continued or remained
-    without it, `skipped_by` those that dropped out after they had delivered a later position.
+    without it, `skipped_by` those that dropped out after they had delivered a later position. A member that
+    delivered a message is a bit until then: in a damaged trace, these may be all messages.
     """
-    delivered = (
-        until_divergence(irregular, trace.diverged)
-        .groupBy("message_hash", "run", "view_hash")
-        .agg(
-            sf.first(sf.struct(*MESSAGE_KEY[1:], "to", "view", "coordinator")).alias("message"),
-            sf.min("position").alias("position"),
-            sf.array_sort(sf.collect_set("process")).alias("delivered"),
-        )
-        .select("run", "view_hash", "message.*", "position", "delivered")
-    )
     members = trace.participations.groupBy("run", "view_hash", "final").agg(
-        sf.collect_list(sf.struct("process", "name", "next_view", "owes_from", "owes_until")).alias("members")
+        sf.collect_list(
+            sf.struct("process", "name", "next_view", "owes_from", "owes_until", "word", "bit")
+        ).alias("members")
     )
 
     def is_due(member: Column) -> Column:
@@ -63,7 +70,11 @@ def deliverers(irregular: DataFrame, trace: TraceTables) -> DataFrame:
         return is_recipient & (member["owes_from"] <= sf.col("position"))
 
     def has(member: Column) -> Column:
-        return sf.array_contains("delivered", member["process"])
+        of_word = (
+            (member["word"] == word) & (sf.col(f"delivered_{word}").bitwiseAND(member["bit"]) != 0)
+            for word in trace.words
+        )
+        return reduce(or_, of_word)
 
     def continued(member: Column) -> Column:
         return member["next_view"] != DROPPED_OUT
@@ -73,23 +84,30 @@ def deliverers(irregular: DataFrame, trace: TraceTables) -> DataFrame:
 
     with_it = sf.filter("due", lambda member: continued(member) & has(member))
     return (
-        delivered.join(sf.broadcast(members), ["run", "view_hash"])
+        sets.join(sf.broadcast(trace.senders), "sender_hash")
+        .join(trace.views.select("run", "view_hash", "view", "coordinator"), ["run", "view_hash"])
+        .join(sf.broadcast(members), ["run", "view_hash"])
         .withColumn("due", sf.filter("members", is_due))
         .withColumns(
             {
+                "delivered": _processes(sf.filter("members", has)),
                 "continued_to": sf.transform(with_it, lambda member: member["next_view"]),
                 "lacking": sf.filter("due", lambda member: continued(member) & ~has(member)),
-                "skipped_by": sf.transform(sf.filter("due", skipped), lambda member: member["process"]),
+                "skipped_by": _processes(sf.filter("due", skipped)),
             }
         )
         .drop("members", "due")
     )
 
 
+def _processes(members: Column) -> Column:
+    return sf.transform(members, lambda member: member["process"])
+
+
 def lacking_among_peers() -> Column:
     """Of `lacking`, the members that continued together with one that delivered the message."""
     peers = sf.filter("lacking", lambda member: sf.array_contains("continued_to", member["next_view"]))
-    return sf.transform(peers, lambda member: member["process"])
+    return _processes(peers)
 
 
 def report_missing(found: DataFrame) -> DataFrame:

@@ -12,6 +12,8 @@ no record is truncated.)
 """
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -19,7 +21,7 @@ from pyspark.sql import functions as sf
 from priocast.core.guarantees import INTEGRITY
 from priocast.core.violation import Violation
 from priocast.pipeline.small_tables import small_table
-from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_id, process_id
+from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_hash, message_id, process_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import is_recipient, names, union, violations
 from priocast.trace.schema import BROADCAST
@@ -35,7 +37,7 @@ def find(trace: TraceTables) -> DataFrame:
     """
     tables = []
     if trace.irregular is not None:
-        tables += [repeated(trace.irregular), by_others(trace.irregular)]
+        tables += [repeated(suspects(trace)), by_others(trace.irregular)]
     if trace.any("spurious"):
         tables.append(never_broadcast(trace))
     if trace.any("broadcast_again"):
@@ -43,6 +45,20 @@ def find(trace: TraceTables) -> DataFrame:
     if states := list(suspicious_states(trace)):
         tables.append(covered_by_state(trace, states))
     return union(trace, tables, by_outsiders(trace))
+
+
+def suspects(trace: TraceTables) -> DataFrame:
+    """The deliveries of irregular messages that a process may have delivered more than once.
+
+    In one view there are then more deliveries than members that delivered; or there are several places.
+    """
+    assert trace.irregular is not None and trace.irregular_sets is not None
+    members = reduce(add, (sf.bit_count(f"delivered_{word}") for word in trace.words))
+    suspicious = trace.irregular_sets.where(sf.col("deliveries") > members).select("message_hash")
+    if trace.any("misplaced"):
+        misplaced = trace.messages.where("misplaced").select(message_hash().alias("message_hash"))
+        suspicious = suspicious.unionByName(misplaced)
+    return trace.irregular.join(sf.broadcast(suspicious), "message_hash", "left_semi")
 
 
 def repeated(irregular: DataFrame) -> DataFrame:

@@ -52,7 +52,7 @@ _ENTRY = (
     "run",
     "queue_hash",
     "view_hash",
-    "sent_by",
+    "is_sent",
     "message",
     "priority",
     "sort_key",
@@ -99,31 +99,50 @@ def overtaken(trace: TraceTables) -> DataFrame:
     entries = queue_entries(trace)
     constant = all(_has_constant_keys(trace, run) for run in trace.views_of)
     found = name_overtaker(find_overtaken(entries, trace.priorities, constant), entries)
-    at_orderer = sf.col("sent_by").isNull()
-    position = sf.when(at_orderer, sf.col("by.leave_index"))
+    named = with_names(_in_views(found, trace), trace)
+    position = sf.when(~sf.col("is_sent"), sf.col("by.leave_index"))
     ordered = sf.concat(sf.lit("given position "), position.cast("string"))
     return violations(
-        _in_views(found, trace).withColumn("at", sf.coalesce("sent_by", "orderer")),
+        named.withColumn("at", sf.when(sf.col("is_sent"), sf.col("sender")).otherwise(sf.col("orderer"))),
         position=position,
-        messages=sf.array("message", "by.message"),
+        messages=sf.array("name", "by_name"),
         members=sf.array("at"),
         summary=sf.format_string(
             "%s (priority %d) was waiting at %s when %s (priority %d) was %s",
-            "message",
+            "name",
             "priority",
             "at",
-            "by.message",
+            "by_name",
             "by.priority",
-            sf.when(at_orderer, ordered).otherwise(sf.lit("sent")),
+            sf.when(sf.col("is_sent"), sf.lit("sent")).otherwise(ordered),
         ),
+    )
+
+
+def with_names(found: DataFrame, trace: TraceTables) -> DataFrame:
+    """The findings with the names of both messages, and with the `sender` of the one that was overtaken."""
+    sender = process_id("sender", "sender_incarnation")
+    known = sf.broadcast(trace.senders.select("sender_hash", sender.alias("sender")))
+    other = known.withColumnsRenamed({"sender_hash": "by_hash", "sender": "by_sender"})
+
+    def name(sender: str, message: str) -> Column:
+        return sf.concat_ws("/", sender, f"{message}.level", f"{message}.number")
+
+    return (
+        found.withColumns(
+            {"sender_hash": sf.col("message.sender_hash"), "by_hash": sf.col("by.message.sender_hash")}
+        )
+        .join(known, "sender_hash")
+        .join(other, "by_hash")
+        .withColumns({"name": name("sender", "message"), "by_name": name("by_sender", "by.message")})
     )
 
 
 def queue_entries(trace: TraceTables) -> DataFrame:
     """One row for each time that a message entered a queue, with its sort key and when it left.
 
-    `sent_by` is the owner of a sender's queue, null for the ordering queue. `leave_index` orders the messages
-    that left in one step.
+    `is_sent` says that it is a sender's queue, not the ordering queue. `leave_index` orders the messages that
+    left in one step. A message is numbers here, which take less to sort than its name.
     """
     entries = ordering_queues(trace).unionByName(sending_queues(trace))
     return entries.withColumn("leave_step", sf.coalesce("leave_step", sf.lit(_NEVER)))
@@ -137,9 +156,9 @@ def ordering_queues(trace: TraceTables) -> DataFrame:
             messages.where(sf.col("enter_step").isNotNull())
             .withColumns(
                 {
-                    "message": message_id(),
+                    "message": _numbered(),
                     "view_hash": sf.col("queue_hash"),
-                    "sent_by": sf.lit(None).cast("string"),
+                    "is_sent": sf.lit(False),
                     "leave_index": sf.col("leave_position"),
                 }
             )
@@ -150,17 +169,20 @@ def ordering_queues(trace: TraceTables) -> DataFrame:
     return found if trace.requeued is None else found.unionByName(entries(trace.requeued))
 
 
+def _numbered() -> Column:
+    return sf.struct("sender_hash", "level", "number")
+
+
 def sending_queues(trace: TraceTables) -> DataFrame:
     """The messages that waited at their sender; one that is first sent in a later view never left here."""
     left = sf.col("take_hash") == sf.col("offer_hash")
-    owner = (sf.col("offer_hash"), sf.col("sender"), sf.col("sender_incarnation"))
     offered = trace.messages.where(sf.col("offer_step").isNotNull())
     return offered.withColumns(
         {
-            "message": message_id(),
-            "queue_hash": sf.xxhash64(*owner),
+            "message": _numbered(),
+            "queue_hash": sf.xxhash64("offer_hash", "sender_hash"),
             "view_hash": sf.col("offer_hash"),
-            "sent_by": process_id("sender", "sender_incarnation"),
+            "is_sent": sf.lit(True),
             "sort_key": sf.col("offer_key"),
             "enter_step": sf.col("offer_step"),
             "leave_step": sf.when(left, sf.col("take_step")),
@@ -271,7 +293,7 @@ def name_overtaker(overtaken: DataFrame, entries: DataFrame) -> DataFrame:
         .join(
             sf.broadcast(overtaken).alias("h"), _same_queue() & same_step & same_key & _left_before("l", "h")
         )
-        .groupBy("h.run", "h.view_hash", "h.sent_by", "h.message", "h.priority")
+        .groupBy("h.run", "h.view_hash", "h.is_sent", "h.message", "h.priority")
         .agg(sf.max(by).alias("by"))
     )
 

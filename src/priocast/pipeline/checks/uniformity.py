@@ -15,22 +15,21 @@ Two properties are checked of every message that its sender asked to be safe, or
 """
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.agreement import deliverers, lacking_among_peers, report_missing
+from priocast.pipeline.checks.agreement import binding_sets, deliverers, lacking_among_peers, report_missing
 from priocast.pipeline.membership import GroupView
 from priocast.pipeline.message_table import is_reference
 from priocast.pipeline.small_tables import small_table
-from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
-from priocast.pipeline.trace_tables import TraceTables, with_view_hash
+from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, hash_of_process, message_id
+from priocast.pipeline.trace_tables import TraceTables, bit_of, with_view_hash
 from priocast.pipeline.violations import names, union, violations
 from priocast.trace.schema import DELIVERED, SENT
 
-# Who has received a message is a set of bits in a few words, one bit for each member's rank in the view: to
-# combine them costs no more than a minimum, however often a process received the message.
-_RANKS_PER_WORD = 62
 _ALWAYS = 2**63 - 1
 _BITS_SCHEMA = """run string, view long, coordinator string, process string, word int, bit long,
     working_until long"""
@@ -42,29 +41,33 @@ def find(trace: TraceTables) -> DataFrame:
     tables = []
     if trace.any("safe"):
         if trace.irregular is not None:
-            tables.append(incomplete(trace.irregular.where("safe"), trace))
+            tables.append(incomplete(binding_sets(trace).where("safe"), trace))
         tables.append(not_received(trace))
     return union(trace, tables)
 
 
-def incomplete(irregular: DataFrame, trace: TraceTables) -> DataFrame:
+def incomplete(sets: DataFrame, trace: TraceTables) -> DataFrame:
     """Safe messages that one process delivered, and others that continued did not."""
     primary = sf.col("run").isin([run.name for run in trace.runs if run.primary])
     anyone = sf.transform("lacking", lambda member: member["process"])
     missing = sf.array_sort(sf.when(primary, anyone).otherwise(lacking_among_peers()))
-    found = deliverers(irregular, trace).withColumn("missing", missing).where(sf.size("missing") > 0)
+    found = deliverers(sets, trace).withColumn("missing", missing).where(sf.size("missing") > 0)
     return report_missing(found)
 
 
 def not_received(trace: TraceTables) -> DataFrame:
     """Safe messages that were delivered during a view while some member of it had not received them."""
-    missing = sf.col("required").bitwiseAND(sf.bitwise_not("received"))
+    words = trace.words
+    lacking = [sf.col(f"required_{word}").bitwiseAND(sf.bitwise_not(f"received_{word}")) for word in words]
+    members = bits_of_members(trace)
     found = (
         receivers(trace)
-        .join(sf.broadcast(required(trace)), ["run", "view_hash", "to_hash", "word"])
-        .where(missing != 0)
-        .join(sf.broadcast(bits_of_members(trace)), ["run", "view_hash", "word"])
-        .where(missing.bitwiseAND(sf.col("bit")) != 0)
+        .join(sf.broadcast(trace.senders), "sender_hash")
+        .join(sf.broadcast(required(trace)), ["run", "view_hash", "to_hash"])
+        .where(reduce(or_, (of_word != 0 for of_word in lacking)))
+        .select("*", sf.posexplode(sf.array(*lacking)).alias("word", "lacking"))
+        .join(sf.broadcast(members), ["run", "view_hash", "word"])
+        .where(sf.col("lacking").bitwiseAND(sf.col("bit")) != 0)
         .groupBy(*MESSAGE_KEY, "view", "coordinator", "position")
         .agg(sf.array_sort(sf.collect_set("process")).alias("lacking"))
     )
@@ -80,55 +83,69 @@ def not_received(trace: TraceTables) -> DataFrame:
 def receivers(trace: TraceTables) -> DataFrame:
     """Of each safe message that was delivered during a view, the bits of the members that received it.
 
-    One row for each word. If any process sent it with a position, a packet without one does not count. A
+    One column for each word. If any process sent it with a position, a packet without one does not count. A
     packet that only references messages does not contain which of them are safe.
     """
     event, bit = sf.col("event"), sf.col("bit")
     is_delivery, is_ordered = event == DELIVERED, sf.col("position") >= 0
     may_be_safe = sf.col("safe") | (is_reference() & is_ordered)
-    members = bits_of_members(trace).drop("view", "coordinator")
+    members = bits_of_members(trace).select(_member_hash(), "word", "bit", "working_until")
     rows = (
         trace.batches.where(may_be_safe)
-        .join(sf.broadcast(members), ["run", "view_hash", "process"])
-        .withColumn("to_hash", sf.when(~is_reference(), sf.xxhash64("to")))
-        .withColumn("delivered_at", sf.when(is_delivery, sf.col("position")))
-        .withColumn("during_view", is_delivery & (sf.col("step") < sf.col("working_until")))
-        .withColumn("sent_ordered", (event == SENT) & is_ordered)
-        .withColumn("bit_ordered", sf.when(~is_delivery & is_ordered, bit))
-        .withColumn("bit", sf.when(~is_delivery & ~is_reference(), bit))
+        .withColumn("member_hash", _member_hash())
+        .join(sf.broadcast(members), "member_hash")
+        .withColumns(
+            {
+                "to_hash": sf.when(~is_reference(), sf.xxhash64("to")),
+                "delivered_at": sf.when(is_delivery, sf.col("position")),
+                "during_view": is_delivery & (sf.col("step") < sf.col("working_until")),
+                "sent_ordered": (event == SENT) & is_ordered,
+                "bit_ordered": sf.when(~is_delivery & is_ordered, bit),
+                "bit": sf.when(~is_delivery & ~is_reference(), bit),
+            }
+        )
     )
-    words = range(max(word for *_, word, _, _ in _bits_of_members(trace)) + 1)
+
+    words = trace.words
 
     def bits_in(column: str, word: int) -> Column:
         return sf.coalesce(sf.bit_or(sf.when(sf.col("word") == word, sf.col(column))), sf.lit(0))
 
-    both = sf.zip_with("any", "ordered", lambda carried, ordered: carried.bitwiseAND(ordered))
+    def received(word: int) -> Column:
+        carried, ordered = sf.col(f"any_{word}"), sf.col(f"ordered_{word}")
+        return sf.when(sf.col("sent_ordered"), carried.bitwiseAND(ordered)).otherwise(carried)
+
     return (
         explode_batches(rows)
-        .groupBy(*MESSAGE_KEY, "view_hash")
+        .groupBy("sender_hash", "level", "number", "view_hash")
         .agg(
             sf.min("to_hash").alias("to_hash"),
             sf.max("safe").alias("safe"),
             sf.max("during_view").alias("during_view"),
             sf.max("sent_ordered").alias("sent_ordered"),
             sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
-            sf.array(*(bits_in("bit", word) for word in words)).alias("any"),
-            sf.array(*(bits_in("bit_ordered", word) for word in words)).alias("ordered"),
+            *(bits_in("bit", word).alias(f"any_{word}") for word in words),
+            *(bits_in("bit_ordered", word).alias(f"ordered_{word}") for word in words),
         )
         .where("safe and during_view")
-        .withColumn("words", sf.when(sf.col("sent_ordered"), both).otherwise(sf.col("any")))
-        .select("*", sf.posexplode("words").alias("word", "received"))
-        .drop("words", "any", "ordered")
+        .withColumns({f"received_{word}": received(word) for word in words})
+        .drop(*(f"{kind}_{word}" for kind in ("any", "ordered") for word in words))
     )
 
 
 def bits_of_members(trace: TraceTables) -> DataFrame:
     """Each member's bit in each view, and the last step at which it certainly worked there."""
-    return with_view_hash(small_table(trace.spark, _bits_of_members(trace), _BITS_SCHEMA))
+    known = with_view_hash(small_table(trace.spark, _bits_of_members(trace), _BITS_SCHEMA))
+    return known.withColumn("process_hash", hash_of_process("run", sf.col("process")))
+
+
+def _member_hash() -> Column:
+    """A process in a view, as one number."""
+    return sf.xxhash64("process_hash", "view_hash").alias("member_hash")
 
 
 def required(trace: TraceTables) -> DataFrame:
-    """The bits of the members that must receive what is sent in a view, to all or to some."""
+    """The bits of the members that must have received a message of a view, by its recipients."""
     rows = [
         (run.name, *view.name, to, word, bits)
         for run in trace.runs
@@ -136,10 +153,11 @@ def required(trace: TraceTables) -> DataFrame:
         for to in ("", *trace.histories[run.name].recipient_lists)
         for word, bits in _required_bits(view, to, trace.truncated_processes(run))
     ]
+    of_word = (sf.max(sf.when(sf.col("word") == word, sf.col("required"))) for word in trace.words)
     return (
         with_view_hash(small_table(trace.spark, rows, _REQUIRED_SCHEMA))
-        .withColumn("to_hash", sf.xxhash64("to"))
-        .drop("view", "coordinator", "to")
+        .groupBy("run", "view_hash", sf.xxhash64("to").alias("to_hash"))
+        .agg(*(sf.coalesce(bits, sf.lit(0)).alias(f"required_{word}") for word, bits in enumerate(of_word)))
     )
 
 
@@ -148,16 +166,15 @@ def _bits_of_members(trace: TraceTables) -> Iterator[tuple[str, int, str, str, i
         processes = trace.histories[run].processes
         for view in views.values():
             for rank, process in enumerate(view.members):
-                word, bit = divmod(rank, _RANKS_PER_WORD)
                 until = processes[process].worked_until.get(view.name, 0) if process in processes else 0
-                yield run, *view.name, process, word, 1 << bit, _ALWAYS if view.final else until
+                yield run, *view.name, process, *bit_of(rank), _ALWAYS if view.final else until
 
 
 def _required_bits(view: GroupView, to: str, truncated: set[str]) -> Iterator[tuple[int, int]]:
     bits: dict[int, int] = {}
     for rank, each in enumerate(view.participations):
-        word, bit = divmod(rank, _RANKS_PER_WORD)
+        word, bit = bit_of(rank)
         is_truncated = each.dropped_out and each.process in truncated
         if not is_truncated and (not to or each.name in to.split(",")):
-            bits[word] = bits.get(word, 0) | 1 << bit
+            bits[word] = bits.get(word, 0) | bit
     yield from bits.items()
