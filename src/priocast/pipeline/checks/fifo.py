@@ -11,29 +11,78 @@ No number is left out, except
 - a nonbinding one (see Total order): only members that dropped out of the view delivered it;
 - in a partitionable group, where the sender changes from one view to another: it cannot know what the other
   side of a partition has ordered, and must not submit that again.
+
+Nearly always the positions of a sender and level increase with its numbers, and no number is missing: only
+where that is not so, the messages are sorted and compared one by one.
 """
+
+from collections import defaultdict
+from itertools import pairwise
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.increasing import not_increasing
+from priocast.pipeline.process_history import DeliverySpan, TraceHistory
 from priocast.pipeline.small_tables import small_table
-from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_id, process_id
+from priocast.pipeline.sources import MESSAGE_KEY, STREAM_KEY, message_hash, message_id, process_id
 from priocast.pipeline.trace_tables import TraceTables
-from priocast.pipeline.violations import violations
+from priocast.pipeline.violations import union, violations
+from priocast.trace.schema import ViewName
 
+_STREAMS_SCHEMA = "stream_hash long"
 _FIRST_VIEWS_SCHEMA = "run string, sender string, sender_incarnation long, view long, coordinator string"
 
 
 def find(trace: TraceTables) -> DataFrame:
     """Messages that are not the next of their sender and level at their position in the order."""
+    ordered = agreed_order(trace).withColumn("stream_hash", sf.xxhash64(*STREAM_KEY))
+    apart = [run.name for run in trace.runs if not follow_positions(trace.histories[run.name])]
+    streams = doubtful_streams(ordered.where(~sf.col("run").isin(apart))).collect()
+    if not streams and not apart:
+        return union(trace)
+    doubtful = small_table(trace.spark, streams, _STREAMS_SCHEMA).withColumn("doubtful", sf.lit(True))
+    searched = ordered.join(sf.broadcast(doubtful), "stream_hash", "left").where(
+        sf.col("doubtful") | sf.col("run").isin(apart)
+    )
+    return out_of_order(searched.drop("doubtful", "stream_hash"), trace)
+
+
+def follow_positions(history: TraceHistory) -> bool:
+    """Whether what was delivered in later views has higher positions, so that positions alone are the order.
+
+    Views that existed concurrently have no such order.
+    """
+    spans: dict[ViewName, list[DeliverySpan]] = defaultdict(list)
+    for process in history.processes.values():
+        for view, span in process.delivered.items():
+            spans[view].append(span)
+    ranges = [
+        (view.number, min(span.position_first for span in of), max(span.position_last for span in of))
+        for view, of in sorted(spans.items())
+    ]
+    return all(one[0] < other[0] and one[2] < other[1] for one, other in pairwise(ranges))
+
+
+def doubtful_streams(ordered: DataFrame) -> DataFrame:
+    """The streams that lack a number, or whose positions do not increase with their numbers."""
+    complete = (sf.count(sf.lit(1)) == sf.max("number") + 1) & (sf.min("number") == 0)
+    incomplete = (
+        ordered.groupBy("stream_hash").agg(complete.alias("complete")).where("not complete").drop("complete")
+    )
+    disordered = not_increasing(ordered, ["stream_hash"], sf.col("number"), sf.col("position"))
+    return incomplete.unionByName(disordered).distinct()
+
+
+def out_of_order(ordered: DataFrame, trace: TraceTables) -> DataFrame:
+    """The violations among these messages, which are all of their streams."""
     before = (
         Window.partitionBy(*STREAM_KEY)
         .orderBy("view", "position", "number")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     found = (
-        agreed_order(trace)
-        .withColumn("due", sf.coalesce(sf.max("number").over(before) + 1, sf.lit(0)))
+        ordered.withColumn("due", sf.coalesce(sf.max("number").over(before) + 1, sf.lit(0)))
         .withColumn("hash_before", sf.last("view_hash").over(before))
         .where(sf.col("number") != sf.col("due"))
     )
@@ -59,10 +108,16 @@ def agreed_order(trace: TraceTables) -> DataFrame:
     regular = trace.messages.where("deliveries > 0 and not irregular and not nonbinding").select(ordered)
     if trace.irregular is None:
         return regular
+    disputed = trace.irregular.where("binding")
+    if trace.binds_all:
+        settled = "irregular and not misplaced and view is not null"
+        regular = regular.unionByName(trace.messages.where(settled).select(ordered))
+        others = trace.messages.where(f"irregular and not ({settled})")
+        hashes = sf.broadcast(others.select(message_hash().alias("message_hash")))
+        disputed = disputed.join(hashes, "message_hash", "left_semi")
     first_of_most = sf.struct("votes", -sf.col("view"), -sf.col("position"), "coordinator")
     voted = (
-        trace.irregular.where("binding")
-        .groupBy(*ordered, "coordinator")
+        disputed.groupBy(*ordered, "coordinator")
         .agg(sf.count(sf.lit(1)).alias("votes"))
         .groupBy(*MESSAGE_KEY)
         .agg(sf.max_by(sf.struct("view", "view_hash", "position"), first_of_most).alias("agreed"))

@@ -30,21 +30,29 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.divergence import until_divergence
+from priocast.pipeline.increasing import not_increasing
+from priocast.pipeline.message_rows import rows_of
 from priocast.pipeline.small_tables import small_table
 from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_hash, message_id, view_id
-from priocast.pipeline.trace_tables import TraceTables, rows_of, with_view_hash
+from priocast.pipeline.trace_tables import TraceTables, with_view_hash
 from priocast.pipeline.violations import names, union, violations
 from priocast.trace.schema import RECEIVED, SENT, ViewName
 
 _VIEW = ("run", "view", "coordinator")
 _VIEWS_SCHEMA = "run string, view_hash long, first_position long, gapless boolean"
 _ENDS_SCHEMA = "run string, view long, coordinator string, due long, position long"
+_PROCESSES_SCHEMA = "process_hash long"
+#: A step and the index of a message in its batch are one number.
+_BATCH_MAX = 2**20
+_POSITION_BITS = 6
 _LAYERED = "/"
 
 
 def find(trace: TraceTables) -> DataFrame:
     """Every position and message at which the order is not one order."""
-    tables = [steps_back(trace)]
+    tables = []
+    if processes := doubtful_processes(trace).collect():
+        tables.append(steps_back(trace, small_table(trace.spark, processes, _PROCESSES_SCHEMA)))
     suspicious = suspicious_views(trace).collect()
     if suspicious:
         searched = small_table(trace.spark, suspicious, _VIEWS_SCHEMA)
@@ -64,13 +72,13 @@ def suspicious_views(trace: TraceTables) -> DataFrame:
     Positions are filled from the view's first on. An irregular message that has one position, because some
     member lacks it, counts like any other: however many there are, no delivery is looked at again.
     """
-    once = sf.count_distinct("position") == sf.count(sf.lit(1))
-    filled = (sf.min("position") == sf.col("first_position")) & (
-        sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1))
+    once = sf.sum(sf.bit_count("positions")) == sf.sum("messages")
+    filled = (sf.min("lowest") == sf.col("first_position")) & (
+        sf.max("highest") - sf.min("lowest") + 1 == sf.sum("messages")
     )
     known = trace.views.select("run", "view_hash", "first_position", "gapless")
     found = (
-        trace.messages.where("deliveries > 0 and not misplaced")
+        _by_position(trace.messages.where("deliveries > 0 and not misplaced"))
         .join(known, ["run", "view_hash"], "left")
         .groupBy("run", "view_hash", "first_position", "gapless")
         .agg((once & (filled | ~sf.col("gapless"))).alias("filled"))
@@ -82,6 +90,18 @@ def suspicious_views(trace: TraceTables) -> DataFrame:
         of_misplaced = trace.irregular.join(sf.broadcast(misplaced), "message_hash", "left_semi")
         found = found.unionByName(of_misplaced.select("run", "view_hash")).distinct()
     return found.join(known, ["run", "view_hash"], "left")
+
+
+def _by_position(messages: DataFrame) -> DataFrame:
+    """How many messages there are at each 64 positions of a view; `positions` has a bit for each of these."""
+    neighbours = sf.shiftright("position", _POSITION_BITS)
+    bit = sf.expr(f"shiftleft(1L, cast(position & {2**_POSITION_BITS - 1} as int))")
+    return messages.groupBy("run", "view_hash", neighbours.alias("neighbours")).agg(
+        sf.bit_or(bit).alias("positions"),
+        sf.count(sf.lit(1)).alias("messages"),
+        sf.min("position").alias("lowest"),
+        sf.max("position").alias("highest"),
+    )
 
 
 def conflicts(deliveries: DataFrame) -> DataFrame:
@@ -236,13 +256,18 @@ def unexplained(gaps: DataFrame, trace: TraceTables) -> DataFrame:
     )
 
 
-def steps_back(trace: TraceTables) -> DataFrame:
-    """Deliveries at a position that the process had already reached or passed, by the order of its steps."""
-    before = Window.partitionBy("run", "process").orderBy("step").rowsBetween(Window.unboundedPreceding, -1)
+def doubtful_processes(trace: TraceTables) -> DataFrame:
+    """The processes that may have delivered at a position that they had already reached or passed."""
+    step = sf.col("step") * _BATCH_MAX + sf.col("index")
+    return not_increasing(trace.deliveries, ["process_hash"], sf.col("position"), step)
+
+
+def steps_back(trace: TraceTables, processes: DataFrame) -> DataFrame:
+    """Deliveries of these processes at a position that they had already reached or passed, by their steps."""
+    before = Window.partitionBy("process_hash").orderBy("step").rowsBetween(Window.unboundedPreceding, -1)
     found = (
-        trace.delivered_batches.withColumn(
-            "reached", sf.max(sf.col("position") + sf.col("count") - 1).over(before)
-        )
+        trace.delivered_batches.join(sf.broadcast(processes), "process_hash", "left_semi")
+        .withColumn("reached", sf.max(sf.col("position") + sf.col("count") - 1).over(before))
         .where(sf.col("position") <= sf.col("reached"))
         .withColumnRenamed("first", "number")
     )
