@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from priocast.core.violation import Violation
@@ -18,6 +18,7 @@ from priocast.pipeline.violations import to_record
 
 _CHECKS_AT_ONCE = 2
 EXAMPLES_MAX = 10
+_LOCATED = ("view", "coordinator", "position", "messages", "members", "summary")
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,18 @@ def judge(
 
 
 def first_of_each(violations: DataFrame, count_max: int) -> DataFrame:
-    """The first violations of each run, with the `total` number of them."""
-    of_run = Window.partitionBy("run")
-    in_order = of_run.orderBy("view", "coordinator", "position", "messages", "members")
+    """The first violations of each run, with the `total` number of them.
+
+    All are counted, and only the first are kept: in a damaged trace there may be millions.
+    """
+    in_order = sf.struct("view", "coordinator", "position", "messages", "members")
+    located = sf.struct(*_LOCATED)
+    first = sf.min_by(located, in_order, max(count_max, 1))
     return (
-        violations.withColumn("total", sf.count(sf.lit(1)).over(of_run))
-        .withColumn("rank", sf.row_number().over(in_order))
-        .where((sf.col("rank") <= count_max) | (sf.col("rank") == 1))
-        .orderBy("run", "rank")
+        violations.groupBy("run")
+        .agg(sf.count(sf.lit(1)).alias("total"), sf.sort_array(first).alias("first"))
+        .select("run", "total", sf.inline("first"))
+        .orderBy("run")
     )
 
 
