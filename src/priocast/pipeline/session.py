@@ -43,6 +43,13 @@ _ON_THIS_MACHINE = re.compile(r"local|spark://(127\.|localhost:)")
 #: Small tables are not worth several partitions either: the checks of 23 such runs took 43 s with four, and
 #: 37 s with one.
 _ROWS_REPLANNED_MIN = 200_000
+#: What a task keeps must fit into its part of the memory, however long the trace is.
+_ROWS_PER_PARTITION = 2_000_000
+#: A row takes about ten bytes in a segment: what Spark reads in one task by default would be 13 million rows.
+_BYTES_PER_TASK = 8 * 2**20
+_BYTES_PER_FILE = 256 * 2**10
+#: Each table that is joined by a hash takes at least a page: by default 64 MB, however small it is.
+_PAGE = "4m"
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
@@ -69,8 +76,9 @@ def spark_session(master: str = LOCAL, rows: int = 0) -> Iterator[SparkSession]:
 def plan_for(session: SparkSession, rows: int) -> None:
     """Let the session plan its jobs for tables of about this size."""
     is_large = rows >= _ROWS_REPLANNED_MIN
+    partitions = max(_SHUFFLE_PARTITIONS, rows // _ROWS_PER_PARTITION) if is_large else 1
     session.conf.set("spark.sql.adaptive.enabled", str(is_large).lower())
-    session.conf.set("spark.sql.shuffle.partitions", str(_SHUFFLE_PARTITIONS if is_large else 1))
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
 def _start(master: str, scratch: Path, rows: int) -> SparkSession:
@@ -110,6 +118,9 @@ def _settings(master: str, scratch: Path, rows: int) -> SparkConf:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.files.maxPartitionBytes": str(_BYTES_PER_TASK),
+        "spark.buffer.pageSize": _PAGE,
+        "spark.sql.files.openCostInBytes": str(_BYTES_PER_FILE),
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",  # else flipped bits read as other rows
         "spark.sql.inMemoryColumnarStorage.compressed": "false",  # tables are read a few times, then dropped
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",  # lists are short, 128 is few
