@@ -16,7 +16,7 @@ from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.acknowledgments import Count
 from priocast.protocols.reorder.exchange import DataId
-from priocast.protocols.reorder.lock_queue import LockInsertion
+from priocast.protocols.reorder.lock_block import LockInsertion
 from priocast.protocols.reorder.locks import LockDecision, ReorderLocks
 
 _TURNS_MAX = 1024

@@ -38,11 +38,11 @@ class TestMessageSets:
 
     def test_a_range_names_its_sender_level_and_numbers(self) -> None:
         messages = MessageSet()
-        messages.add((9, 2, 4))
-        messages.add((9, 2, 5))
+        messages.extend({(9, 2): (4, 5)})
+        messages.extend({(9, 2): (5, 6)})
         assert (messages.ranges, str(messages.ranges[0])) == ((MessageRange(9, 2, 4, 2),), "2/9/4+2")
         with pytest.raises(AssertionError):
-            messages.add((9, 2, 7))
+            messages.extend({(9, 2): (7, 8)})
 
 
 class TestHistories:

@@ -6,10 +6,21 @@ from operator import and_, or_
 import pytest
 
 from core.builders import B, batch_of
-from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
+from priocast.protocols.reorder.lock_block import Lock, LockInsertion
+from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 
 Acknowledged = tuple[int, MessageSet, MessageSet]
+
+
+def queued(queue: LockQueue) -> list[tuple[MessageName, set[Lock]]]:
+    """The messages of a queue, in order, with their locks."""
+    return [
+        ((*segment.insertion.stream, number), block.locks)
+        for block in queue.blocks
+        for segment in block.segments
+        for number in range(segment.first, segment.end)
+    ]
 
 
 class Replicas:
@@ -51,9 +62,7 @@ class Replicas:
     def queue(self, at: int) -> str:
         """The queue of a member; what is locked has a star."""
         return " ".join(
-            self._letter(element.name) + "*" * bool(element.locks)
-            for element in self.queues[at].elements
-            if element.name is not None
+            self._letter(name) + "*" * bool(locks) for name, locks in queued(self.queues[at])
         )
 
     def consume(self, at: int) -> str:
@@ -147,7 +156,7 @@ class TestTheRulesThatThePaperLacks:
         low, _ = queue.lock(batch_of(2), (1, 0, 0))
         assert queue.consumable() is None
         queue.decide(low, 1, None, MessageSet())
-        assert [element.level for element in queue.elements[1:-1]] == [0, 0, 9]
+        assert [name[0] for name, _ in queued(queue)] == [0, 0, 9]
 
     def test_deferred_insert_wakeup(self) -> None:
         """An insertion may unblock another one, which unblocks a third one."""
@@ -221,8 +230,8 @@ class TestLocks:
         replicas.receive("h", 0)
         replicas.receive("m")
         replicas.insert("m", 0)
-        assert {lock[0] for lock in replicas.queues[0].elements[1].locks} == {9}
-        assert {lock[0] for lock in replicas.queues[0].elements[2].locks} == {3, 9}
+        assert {lock[0] for lock in replicas.queues[0].blocks[1].locks} == {9}
+        assert {lock[0] for lock in replicas.queues[0].blocks[2].locks} == {3, 9}
 
     def test_no_lower_lock_blocks_high(self) -> None:
         """Step 3: everything before h loses the locks of less urgent messages."""
@@ -263,7 +272,7 @@ class TestBatches:
         assert common == MessageSet({(0, 0): (1, 3)})
         for queue, (high, _) in zip(queues, highs, strict=True):
             queue.decide(high, 1, queue.first_of(common), MessageSet({(0, 0): (0, 1)}))
-        assert [element.name for element in queues[0].elements[1:-1]] == [
+        assert [name for name, _ in queued(queues[0])] == [
             (0, 0, 0),
             (9, 1, 0),
             (9, 1, 1),

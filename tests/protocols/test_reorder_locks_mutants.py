@@ -18,7 +18,8 @@ from priocast.core.stall import StallMeter
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
-from priocast.protocols.reorder.lock_queue import Lock, LockInsertion, LockQueue, QueueElement
+from priocast.protocols.reorder.lock_block import Block, Lock, LockInsertion
+from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.locks import LockAcknowledgment, LockDecision
 from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 from protocols import test_lock_queue as of_the_queue
@@ -56,7 +57,7 @@ def what_is_waited_for_is_looked_up_in_queue_and_history(patch: pytest.MonkeyPat
     """What was collected is in neither of them."""
 
     def may_insert(self: LockQueue, insertion: LockInsertion) -> bool:
-        known = {element.name for element in self.elements}
+        known = {name for name, _ in of_the_queue.queued(self)}
         return all(
             name in known or name in self.history.messages
             for stream, span in insertion.history.spans.items()
@@ -93,7 +94,7 @@ def the_provisional_insertion_point_is_definitive(patch: pytest.MonkeyPatch) -> 
 
 def a_message_goes_before_what_others_have_consumed(patch: pytest.MonkeyPatch) -> None:
     def definitive(self: LockQueue, insertion: LockInsertion, index: int) -> int:
-        while self.elements[index - 1].level < insertion.level:
+        while self.blocks[index - 1].level < insertion.level:
             index -= 1
         return index
 
@@ -131,7 +132,7 @@ def the_lowest_level_is_free_and_waited_for_only_if_received(patch: pytest.Monke
 
 
 def the_lowest_level_inherits_no_locks(patch: pytest.MonkeyPatch) -> None:
-    def inherited(self: LockQueue, insertion: LockInsertion, point: QueueElement) -> set[Lock]:
+    def inherited(self: LockQueue, insertion: LockInsertion, point: Block) -> set[Lock]:
         return original(self, insertion, point) if insertion.level else set()
 
     original = LockQueue._inherited
@@ -157,8 +158,8 @@ def locks_of_less_urgent_messages_stay(patch: pytest.MonkeyPatch) -> None:
     """Step 3 without its second half."""
 
     def unlock(self: LockQueue, insertion: LockInsertion, end: int) -> None:
-        for element in self.elements:
-            element.locks.discard(insertion.lock)
+        for block in self.blocks:
+            block.locks.discard(insertion.lock)
 
     patch.setattr(LockQueue, "_unlock", unlock)
 
@@ -170,21 +171,21 @@ def a_message_that_was_inserted_keeps_its_locks(patch: pytest.MonkeyPatch) -> No
 
 def a_member_locks_when_it_acknowledges(patch: pytest.MonkeyPatch) -> None:
     """It reads the queue when it receives the message, and locks what it has read a little later."""
-    later: list[tuple[LockInsertion, list[QueueElement]]] = []
+    later: list[tuple[LockInsertion, list[Block]]] = []
 
     def lock(self: LockQueue, batch: Batch, identity: InsertionId) -> tuple[LockInsertion, MessageSet]:
         insertion, tail = original_lock(self, batch, identity)
-        locked = [element for element in self.elements if insertion.lock in element.locks]
-        for element in locked:
-            element.locks.discard(insertion.lock)
+        locked = [block for block in self.blocks if insertion.lock in block.locks]
+        for block in locked:
+            block.locks.discard(insertion.lock)
         later.append((insertion, locked))
         return insertion, tail
 
     def send_due(self: LockExchange, protocol: OrderingProtocol) -> None:
         if self._acknowledgments_due:
             for insertion, locked in later:
-                for element in locked:
-                    element.locks.add(insertion.lock)
+                for block in locked:
+                    block.locks.add(insertion.lock)
             later.clear()
         original_send_due(self, protocol)
 

@@ -30,7 +30,8 @@ from priocast.protocols.flow.message_store import _Stream
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.numbering.giver import NumberGiver
-from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
+from priocast.protocols.reorder.lock_block import LockInsertion
+from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.reordering import ReorderingProtocol
 
 Patch = Callable[[pytest.MonkeyPatch], None]

@@ -70,15 +70,14 @@ def _count_allowed(head: CutInsertion, in_use: dict[int, LevelQueue]) -> int:
 def _check_locks(protocol: Protocol) -> None:
     assert isinstance(protocol, ReorderLocks)
     seen: set[int] = set()
-    for element in protocol._queue.elements[1:-1]:
-        lockers = {level for level, _ in element.locks}
+    for block in protocol._queue.blocks[1:-1]:
+        lockers = {level for level, _ in block.locks}
         seen |= lockers
-        if element.level in lockers or min(seen, default=element.level) < element.level:
-            assert element.insertion is not None
+        if block.level in lockers or min(seen, default=block.level) < block.level:
             raise PropertyViolation(
                 PRIORITY_ACCOUNTING,
-                f"at {protocol.me.name}, {element.insertion.batch} waits for a lock of a message that is not "
-                "more urgent",
+                f"at {protocol.me.name}, {block.segments[0].insertion.batch} waits for a lock of a message that "
+                "is not more urgent",
             )
 
 

@@ -49,7 +49,8 @@ from priocast.protocols.reorder.acknowledgments import (
     highest,
 )
 from priocast.protocols.reorder.exchange import ExchangePackets
-from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
+from priocast.protocols.reorder.lock_block import LockInsertion
+from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.message_sets import MessageRange, MessageRanges, MessageSet
 from priocast.protocols.reorder.reordering import ReorderingProtocol
 
@@ -154,7 +155,7 @@ class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDec
         return LockDecision(
             number,
             highest([each.proposals for each in acknowledgments]),
-            tuple(self._queue.first_of(common) for common in common_sets),
+            tuple(map(self._queue.first_of, common_sets)),
             reduce(or_, histories).ranges,
             self._queue.history.everywhere.ranges,
         )

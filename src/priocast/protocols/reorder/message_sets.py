@@ -18,6 +18,9 @@ _RANGES_MAX = 131_072
 Stream = tuple[int, int]
 """A level, and the rank of a sender."""
 
+Spans = dict[Stream, tuple[int, int]]
+"""The messages of each stream: their first number, and the number after the last one."""
+
 MessageName = tuple[int, int, int]
 """A message: its level, the rank of its sender, and its number."""
 
@@ -40,7 +43,7 @@ MessageRanges = Annotated[tuple[MessageRange, ...], msgspec.Meta(max_length=_RAN
 class MessageSet:
     """A set of messages: for each stream, its first number and the number after its last one."""
 
-    def __init__(self, spans: dict[Stream, tuple[int, int]] | None = None) -> None:
+    def __init__(self, spans: Spans | None = None) -> None:
         self.spans = spans or {}
 
     @classmethod
@@ -65,12 +68,12 @@ class MessageSet:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, name: MessageName) -> None:
-        """Add the next message of a stream."""
-        level, sender, number = name
-        first, end = self.spans.get((level, sender), (number, number))
-        assert number == end
-        self.spans[level, sender] = (first, number + 1)
+    def extend(self, spans: Spans) -> None:
+        """Add messages that follow those of the same streams."""
+        for stream, (first, end) in spans.items():
+            mine = self.spans.get(stream)
+            assert mine is None or mine[1] == first
+            self.spans[stream] = (first if mine is None else mine[0], end)
 
     def __and__(self, other: "MessageSet") -> "MessageSet":
         """The intersection."""
