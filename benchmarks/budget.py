@@ -1,138 +1,103 @@
 """Where the time of a lone message goes: `python -m benchmarks.budget`, stage by stage, in real processes.
 
 A message goes from a member to the sequencer, which orders it, and back. Each process notes when something
-happens at its boundary to the network and to the application; all processes of a machine have the same clock.
-A stage is the median over all messages that were alone: nothing else arrived at the sender or the sequencer
-while they were on their way.
+happens at its boundary to the network and to the application (`noted_member.py`); all processes of a machine
+have the same clock. A stage is the median over all messages that were alone: nothing else arrived at the sender
+or the sequencer while they were on their way. Taking the notes is part of what is measured, about 1 us a note.
 """
 
 import argparse
-import asyncio
 import statistics
-import time
 from bisect import bisect_left
 from itertools import pairwise
-from typing import Any
 
-import priocast
+import msgspec
+
 import priocast.links.fifo_link
-from benchmarks.delivery import RATE_PER_MEMBER, by_echo, median_of_followers, pace
-from benchmarks.members import Load, MemberContext, run_members
+from benchmarks.delivery import by_echo, median_of_followers
+from benchmarks.members import Load, run_members
+from benchmarks.noted_member import (
+    CODEC_DONE,
+    HANDLED,
+    READ,
+    WRITE,
+    WRITTEN,
+    Event,
+    Notes,
+    OwnMessage,
+    noted_member,
+)
 from priocast.compiled import is_compiled
-from priocast.network.ports import Ports
-from priocast.network.tcp import TcpPort
-from priocast.network.tcp_connection import AcceptedConnection
 
-READ, CODEC_DONE, HANDLED, WRITE, WRITTEN = "read", "codec done", "handled", "write", "written"
-Event = tuple[int, str]
-Sent = tuple[int, int, int]
 STAGES = (
-    "broadcast",
-    "waiting for the turn, until the write",
-    "write",
+    "sender: broadcast, until the write",
+    "sender: write",
     "wire and wake-up of the sequencer",
-    "codec",
-    "link, decode, queue, order, until the write",
-    "write",
+    "sequencer: read buffer and codec",
+    "sequencer: link, decode, queue, order, encode, until the write",
+    "sequencer: write",
     "wire and wake-up of the sender",
-    "codec",
-    "link, decode, place, wake the application",
-    "the application's turn",
+    "sender: read buffer and codec",
+    "sender: link, decode, place, wake the application",
+    "sender: until the application has it",
 )
 
 
-class Notes:
-    """What happened in one process, and when (ns)."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def note(self, event: str) -> None:
-        """It happens now."""
-        self.events.append((time.perf_counter_ns(), event))
-
-    def around(self, owner: type, name: str, before: str, after: str = "") -> None:
-        """Note when a method is called, and when it returns."""
-        method = getattr(owner, name)
-
-        def noted(*arguments: Any) -> Any:
-            self.note(before)
-            returned = method(*arguments)
-            if after:
-                self.note(after)
-            return returned
-
-        setattr(owner, name, noted)
-
-
-async def noted_member(context: MemberContext, load: Load) -> tuple[list[Event], list[Sent]]:
-    """Send at a low rate; return what happened here, and when own messages were sent and delivered."""
-    notes, task = Notes(), context.task
-    notes.around(AcceptedConnection, "buffer_updated", READ)
-    notes.around(Ports, "receive", CODEC_DONE, HANDLED)
-    notes.around(TcpPort, "send", WRITE, WRITTEN)
-    sent: list[tuple[int, int]] = []
-    times: list[Sent] = []
-    async with priocast.join(
-        "budget", member=task.member, listen=task.listen, peers=task.peers, incarnation=1
-    ) as group:
-
-        async def receive() -> None:
-            async for event in group:
-                if isinstance(event, priocast.Delivery):
-                    if event.message.sender == group.me:
-                        times.append((*sent[event.message.number], time.perf_counter_ns()))
-                    if event.position == load.total - 1:
-                        return
-
-        receiving = asyncio.create_task(receive())
-        await context.barrier()
-        started = time.perf_counter()
-        for number in range(load.messages):
-            at = started + pace(number, context.rank, load.members, RATE_PER_MEMBER)
-            await asyncio.sleep(at - time.perf_counter())
-            began = time.perf_counter_ns()
-            await group.broadcast(bytes(load.payload_bytes))
-            sent.append((began, time.perf_counter_ns()))
-        await receiving
-        await context.barrier()
-    return notes.events, times
-
-
-def stages_of(sender: list[Event], sequencer: list[Event], message: Sent) -> list[int] | None:
+def stages_of(sender: list[Event], sequencer: list[Event], message: OwnMessage) -> list[int] | None:
     """How long each stage of a message took; None if it was not alone."""
-    began, accepted, delivered = message
-    there = _between(sequencer, began, delivered)
-    here = _between(sender, began, delivered)
-    at_sequencer = [name for _, name in there]
-    at_sender = [name for _, name in here]
-    if at_sender.count(READ) != 1 or at_sequencer.count(READ) != 1 or WRITE not in at_sequencer:
-        return None
-    if at_sender[:2] != [WRITE, WRITTEN] or at_sequencer[:2] != [READ, CODEC_DONE]:
+    here = _between(sender, message.called_at, message.delivered_at)
+    there = _between(sequencer, message.called_at, message.delivered_at)
+    at_sender, at_sequencer = ([name for _, name in events] for events in (here, there))
+    if (
+        at_sender.count(READ) != 1
+        or at_sequencer.count(READ) != 1
+        or at_sender[:2] != [WRITE, WRITTEN]
+        or at_sequencer[:4] != [READ, CODEC_DONE, WRITE, WRITTEN]
+    ):
         return None
     read = at_sender.index(READ)
-    if at_sender[read : read + 2] != [READ, CODEC_DONE] or HANDLED not in at_sender:
+    if at_sender[read : read + 2] != [READ, CODEC_DONE] or HANDLED not in at_sender[read:]:
         return None
-    write = at_sequencer.index(WRITE)
+    handled = at_sender.index(HANDLED, read)
     moments = [
-        began,
-        accepted,
-        max(accepted, here[0][0]),
-        max(accepted, here[1][0]),
-        there[0][0],
-        there[1][0],
-        there[write][0],
-        there[write + 1][0],
-        here[read][0],
-        here[read + 1][0],
-        here[at_sender.index(HANDLED)][0],
-        delivered,
+        message.called_at,
+        *(at for at, _ in here[:2]),
+        *(at for at, _ in there[:4]),
+        *(at for at, _ in here[read : read + 2]),
+        here[handled][0],
+        message.delivered_at,
     ]
     return [later - earlier for earlier, later in pairwise(moments)]
 
 
 def _between(events: list[Event], first: int, last: int) -> list[Event]:
     return events[bisect_left(events, (first, "")) : bisect_left(events, (last, ""))]
+
+
+def lone_messages(reports: list[Notes]) -> tuple[list[list[int]], list[int]]:
+    """The stages of every message that was alone, and how long its call of `broadcast` took; by rank."""
+    sequencer, *senders = reports
+    found = [
+        (stages, message.returned_at - message.called_at)
+        for notes in senders
+        for message in notes.messages
+        if (stages := stages_of(notes.events, sequencer.events, message))
+    ]
+    return [stages for stages, _ in found], [call for _, call in found]
+
+
+def table(lone: list[list[int]], calls: list[int], round_trip_us: float) -> list[str]:
+    """A line for each stage, its median and its share, and the sum."""
+    total = statistics.median(map(sum, lone)) / 1e3
+    lines = []
+    for name, *times in zip(STAGES, *lone, strict=True):
+        median = statistics.median(times) / 1e3
+        lines.append(f"{median:8.0f} us {median / total:6.0%}  {name}")
+    return [
+        *lines,
+        f"{total:8.0f} us         in all (median): {total / round_trip_us:.1f} raw round trips",
+        f"{statistics.median(calls) / 1e3:8.0f} us         the call of broadcast, part of which is after the write",
+    ]
 
 
 def main() -> None:
@@ -142,24 +107,12 @@ def main() -> None:
     arguments = parser.parse_args()
     load = Load(arguments.members, arguments.messages, 64, burst=1, window=1, frame_messages=1)
     round_trip = median_of_followers(run_members(by_echo, load)) * 1e6
-    reports = run_members(noted_member, load)
-    (sequencer, _), senders = reports[0], reports[1:]
-    lone = [
-        stages
-        for events, messages in senders
-        for message in messages
-        if (stages := stages_of(_events(events), _events(sequencer), tuple(message)))
-    ]
+    reports = [msgspec.convert(each, Notes) for each in run_members(noted_member, load)]
+    lone, calls = lone_messages(reports)
     kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
-    total = statistics.median(map(sum, lone)) / 1e3
-    print(f"{arguments.members} members, {kind}: {len(lone)} lone messages, round trip {round_trip:.0f} us")
-    for name, *times in zip(STAGES, *lone, strict=True):
-        print(f"{statistics.median(times) / 1e3:8.0f} us  {name}")
-    print(f"{total:8.0f} us  in all, {total / round_trip:.1f} raw round trips")
-
-
-def _events(reported: list[list[Any]]) -> list[Event]:
-    return [(at, name) for at, name in reported]
+    sent = (arguments.members - 1) * arguments.messages
+    print(f"{arguments.members} members, {kind}: {len(lone)} of {sent} messages alone, round trip {round_trip:.0f} us")
+    print("\n".join(table(lone, calls, round_trip) if lone else ["no message was alone: repeat with fewer members"]))
 
 
 if __name__ == "__main__":

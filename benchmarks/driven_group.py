@@ -16,19 +16,27 @@ from priocast.member import Member
 from priocast.membership.options import MembershipOptions
 
 MILLISECOND = 1_000_000
+_OPTIONS = OrderingOptions()
 _Arrivals = dict[str, list[tuple[ProcessId, list[Frame]]]]
 
 
 class DrivenGroup:
-    """Members by name. `frames` and `deliveries` count those of all members, `seconds` the processor time."""
+    """Members by name.
 
-    def __init__(self, size: int, order: str = "sequencer-ub") -> None:
+    `frames`, `deliveries` and `batches` (delivered) count those of all members, `seconds` the processor time.
+    """
+
+    def __init__(
+        self, size: int, order: str = "sequencer-ub", options: OrderingOptions = _OPTIONS
+    ) -> None:
         self.now = 0
         self.members: dict[str, Member] = {}
         self.frames = 0
         self.deliveries = 0
+        self.batches = 0
         self.seconds = 0.0
         self._order = order
+        self._ordering = options
         self._options = MembershipOptions(founders=size)
         self._arrivals: dict[int, _Arrivals] = {}
         self._due: list[tuple[int, str]] = []
@@ -40,7 +48,7 @@ class DrivenGroup:
         member = Member(
             ProcessId(name, incarnation),
             self._order,
-            OrderingOptions(),
+            self._ordering,
             self._options,
             RELIABLE_NETWORK,
             now=self.now,
@@ -118,6 +126,7 @@ class DrivenGroup:
     def _consume(self, member: Member) -> None:
         while (head := member.head(self.now)) is not None:
             if isinstance(head, OrderedBatch):
+                self.batches += 1
                 count = head.batch.count - head.taken
                 member.consume(count, self.now)
                 self.deliveries += count
