@@ -2,8 +2,9 @@
 
 A message goes from a member to the sequencer, which orders it, and back. Each process notes when something
 happens at its boundary to the network and to the application (`noted_member.py`); all processes of a machine
-have the same clock. A stage is the median over all messages that were alone: nothing else arrived at the sender
-or the sequencer while they were on their way. Taking the notes is part of what is measured, about 1 us a note.
+have the same clock. A stage is the median over all messages that were alone: nothing else arrived at the
+sender or the sequencer while they were on their way. The medians of the stages need not add up to that of the
+whole, because what delays a message differs each time. Taking notes is part of what is measured.
 """
 
 import argparse
@@ -96,7 +97,7 @@ def table(lone: list[list[int]], calls: list[int], round_trip_us: float) -> list
     return [
         *lines,
         f"{total:8.0f} us         in all (median): {total / round_trip_us:.1f} raw round trips",
-        f"{statistics.median(calls) / 1e3:8.0f} us         the call of broadcast, part of which is after the write",
+        f"{statistics.median(calls) / 1e3:8.0f} us         call of broadcast, a part of it after the write",
     ]
 
 
@@ -111,8 +112,9 @@ def main() -> None:
     lone, calls = lone_messages(reports)
     kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
     sent = (arguments.members - 1) * arguments.messages
-    print(f"{arguments.members} members, {kind}: {len(lone)} of {sent} messages alone, round trip {round_trip:.0f} us")
-    print("\n".join(table(lone, calls, round_trip) if lone else ["no message was alone: repeat with fewer members"]))
+    alone = f"{len(lone)} of {sent} messages alone"
+    print(f"{arguments.members} members, {kind}: {alone}, round trip {round_trip:.0f} us")
+    print("\n".join(table(lone, calls, round_trip)) if lone else "no message was alone: try fewer members")
 
 
 if __name__ == "__main__":

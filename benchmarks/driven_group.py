@@ -17,7 +17,8 @@ from priocast.membership.options import MembershipOptions
 
 MILLISECOND = 1_000_000
 _OPTIONS = OrderingOptions()
-_Arrivals = dict[str, list[tuple[ProcessId, list[Frame]]]]
+Arrived = list[tuple[ProcessId, list[Frame]]]
+_Arrivals = dict[str, Arrived]
 
 
 class DrivenGroup:
@@ -26,9 +27,7 @@ class DrivenGroup:
     `frames`, `deliveries` and `batches` (delivered) count those of all members, `seconds` the processor time.
     """
 
-    def __init__(
-        self, size: int, order: str = "sequencer-ub", options: OrderingOptions = _OPTIONS
-    ) -> None:
+    def __init__(self, size: int, order: str = "sequencer-ub", options: OrderingOptions = _OPTIONS) -> None:
         self.now = 0
         self.members: dict[str, Member] = {}
         self.frames = 0
@@ -103,7 +102,7 @@ class DrivenGroup:
             if name in self.members:
                 self._turn(self.members[name], arrivals.get(name, []))
 
-    def _turn(self, member: Member, arrived: list[tuple[ProcessId, list[Frame]]]) -> None:
+    def _turn(self, member: Member, arrived: Arrived) -> None:
         now = self.now
         for peer, frames in arrived:
             member.receive(peer, frames, now)

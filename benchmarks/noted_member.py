@@ -1,4 +1,4 @@
-"""A member that notes when a message passes its boundaries to the network and to the application (`budget.py`)."""
+"""A member that notes when messages pass its boundaries to network and application, for `budget.py`."""
 
 import asyncio
 import time
