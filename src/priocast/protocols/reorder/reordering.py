@@ -35,10 +35,8 @@ from priocast.protocols.reorder.acknowledgments import (
 )
 from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
+from priocast.protocols.reorder.offer_size import OfferSize
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
-
-#: The most messages that are offered at once: enough to share the cost of a step, few to copy if overtaken.
-_OFFERED_MAX = 64
 
 
 class ConsumableQueue(Protocol[InsertionT]):
@@ -93,6 +91,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         self._head_is_known = False
         self._consumable: tuple[InsertionT, int] | None = None
         self._tentative: OrderedBatch | None = None
+        self._offer_size = OfferSize()
 
     @property
     def backlog(self) -> int:
@@ -223,7 +222,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
             self._tentative = None
             return
         insertion, count = self._consumable
-        batch = insertion.next(min(count, _OFFERED_MAX))
+        batch = insertion.next(min(count, self._offer_size.count))
         dependencies = self._dependencies_with(insertion)
         self._tentative = OrderedBatch(self._view_id, self.position_next, batch, dependencies)
 
@@ -232,17 +231,26 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
             if not self._head_is_known:
                 self._find_head()
             assert self._consumable is not None and event.count <= self._consumable[1]
-            self._commit(self._consumable[0], event.count)
+            self._offer_size.taken(event.count, now)
+            self._commit(self._consumable[0], event.count, self._tentative)
         super()._on_consume(event, now)
         self.queue_changed(now)
         if self.outgoing.count and self._bound is not None:
             self.more_to_do()  # The bound may allow more urgent messages now.
 
-    def _commit(self, insertion: InsertionT, count: int) -> None:
-        """Give the next messages of a batch their positions: nothing can overtake them any more."""
-        batch = insertion.next(count)
+    def _commit(self, insertion: InsertionT, count: int, offered: OrderedBatch | None = None) -> None:
+        """Give the next messages of a batch their positions: nothing can overtake them any more.
+
+        What was offered of it is not put together again.
+        """
+        if offered is None:
+            batch, dependencies = insertion.next(count), self._dependencies_with(insertion)
+        else:
+            batch, dependencies = offered.batch, offered.dependencies
+            if count != batch.count:
+                batch = insertion.next(count)
         self._queue.consume(insertion, count)
-        self._dependencies = self._dependencies_with(insertion)
+        self._dependencies = dependencies
         self.append(batch)
 
     def _dependencies_with(self, insertion: Insertion) -> tuple[int, ...]:
