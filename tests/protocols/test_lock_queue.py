@@ -61,9 +61,7 @@ class Replicas:
 
     def queue(self, at: int) -> str:
         """The queue of a member; what is locked has a star."""
-        return " ".join(
-            self._letter(name) + "*" * bool(locks) for name, locks in queued(self.queues[at])
-        )
+        return " ".join(self._letter(name) + "*" * bool(locks) for name, locks in queued(self.queues[at]))
 
     def consume(self, at: int) -> str:
         """What an application may consume, and does."""
@@ -296,6 +294,54 @@ class TestBatches:
             ((255, 0), 0),
             ((0, 0), 0),
         ]
+
+
+class TestBlocks:
+    """Consecutive messages of a level are one block, so a long queue has no more parts than a short one."""
+
+    @staticmethod
+    def _inserted(queue: LockQueue, sender: int, level: int, number: int = 0) -> LockInsertion:
+        insertion, tail = queue.lock(batch_of(2, level), (sender, number, 0))
+        queue.decide(insertion, insertion.proposal, queue.first_of(tail), queue.history.messages)
+        return insertion
+
+    def test_the_number_of_blocks_does_not_grow_with_the_queue(self) -> None:
+        queue = LockQueue(0, 1)
+        for number in range(100):
+            for sender, level in enumerate((0, 9, 5, 0)):
+                self._inserted(queue, sender, level, number)
+        assert [block.level for block in queue.blocks[1:-1]] == [9, 5, 0]
+        assert [len(block.spans) for block in queue.blocks[1:-1]] == [1, 1, 2]
+        assert queue.waiting == len(queued(queue)) == 800
+
+    def test_a_block_is_split_where_somebody_has_stopped_consuming(self) -> None:
+        """In the middle of a batch, which continues behind what was inserted."""
+        queue = LockQueue(0, 2)
+        first, second = self._inserted(queue, 0, 0), self._inserted(queue, 1, 0)
+        high, tail = queue.lock(batch_of(1, 9), (0, 1, 0))
+        consumed_elsewhere = MessageSet({(0, 0): (0, 2), (0, 1): (0, 1)})
+        assert tail == MessageSet({(0, 0): (0, 2), (0, 1): (0, 2)})
+        queue.decide(high, high.proposal, (0, 1, 1), consumed_elsewhere)
+        assert [name for name, _ in queued(queue)] == [(0, 0, 0), (0, 0, 1), (0, 1, 0), (9, 0, 0), (0, 1, 1)]
+        for expected in ((first, 2), (second, 1), (high, 1), (second, 1)):
+            assert queue.consumable() == expected
+            queue.consume(*expected)
+        assert (queue.waiting, len(queue.blocks)) == (0, 2)
+
+    def test_what_a_set_names_of_a_block(self) -> None:
+        queue = LockQueue(0, 1)
+        for sender in (0, 1):
+            self._inserted(queue, sender, 0)
+        block = queue.blocks[1]
+        part = MessageSet({(0, 0): (0, 2), (0, 1): (0, 1)})
+        assert (block.overlaps(part), block.ends_in(part), block.first_after(part)) == (
+            True,
+            False,
+            (0, 1, 1),
+        )
+        assert block.first_in(MessageSet({(0, 1): (1, 2)})) == (0, 1, 1)
+        assert not block.overlaps(MessageSet({(0, 0): (2, 3), (9, 1): (0, 1)}))
+        assert block.ends_in(MessageSet({(0, 1): (1, 2)}))
 
 
 class TestTheEnd:

@@ -100,7 +100,7 @@ class TestWhatAnApplicationSees:
 
     def test_the_queue_is_bounded(self) -> None:
         member = _member(A)
-        say(member, batch_of(1_000, sender=A))
+        say(member, batch_of(4_000, sender=A))
         (data,) = packets(turn(member), NumberedData)
         assert sum(batch.count for batch in data.batches) <= ReorderLocks.QUEUED_MAX // 3
 

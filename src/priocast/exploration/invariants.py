@@ -76,8 +76,8 @@ def _check_locks(protocol: Protocol) -> None:
         if block.level in lockers or min(seen, default=block.level) < block.level:
             raise PropertyViolation(
                 PRIORITY_ACCOUNTING,
-                f"at {protocol.me.name}, {block.segments[0].insertion.batch} waits for a lock of a message that "
-                "is not more urgent",
+                f"at {protocol.me.name}, {block.segments[0].insertion.batch} waits for a lock of a message "
+                "that is not more urgent",
             )
 
 

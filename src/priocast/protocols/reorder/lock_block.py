@@ -1,7 +1,7 @@
 """Consecutive messages of one level in the queue with lock-sets.
 
-All messages of a block have the same locks. Only the block at the front becomes shorter, when its messages are
-consumed; messages of its level are appended to it; one that goes into its middle splits it.
+All messages of a block have the same locks. Only the block at the front becomes shorter, when its messages
+are consumed; messages of its level are appended to it; one that goes into its middle splits it.
 """
 
 from collections import deque

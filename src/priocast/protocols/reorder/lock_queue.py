@@ -111,7 +111,7 @@ class LockQueue:
             levels = list(self._deferred) if inserted else []
 
     def _insert_level(self, level: int) -> bool:
-        """Insert the first batches of a level, as far as the wait rule allows; return whether there are any."""
+        """Insert the first batches of a level, as far as the wait rule allows; return whether it did."""
         order, inserted = self._orders[level], False
         while insertion := order.head():
             if not self._may_insert(insertion):
@@ -125,11 +125,8 @@ class LockQueue:
 
     def _may_insert(self, insertion: LockInsertion) -> bool:
         """The wait rule: everything that was consumed at another member is inserted here."""
-        inserted = self._inserted
-        for stream, (_, end) in insertion.history.spans.items():
-            if inserted.get(stream, 0) < end:
-                return False
-        return True
+        spans = insertion.history.spans.items()
+        return all(end <= self._inserted.get(stream, 0) for stream, (_, end) in spans)
 
     def _insert(self, insertion: LockInsertion) -> None:
         provisional = self._index(insertion.point)

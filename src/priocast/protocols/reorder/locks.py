@@ -7,7 +7,8 @@ Gives: Integrity, Total order, Agreement, FIFO among equals, Priority accounting
 Costs: three hops and 3 (n - 1) frames a message (data, acknowledgments, decision), shared by all messages
     of a frame; fully `distributed`: two hops and (n + 1) (n - 1) frames. One report of consumption per
     member and quarter of what a sender may have in flight. Locking and inserting take time in proportion
-    to the queue, so no more than 1,024 messages are queued.
+    to the levels and senders in use, not to the queue. An acknowledgment names what is locked, at worst
+    message by message, and must fit into a frame: no more than 4,096 messages are queued.
 Orders: all members together, by what they had queued and consumed when they received a message; the sender
     collects it.
 Assumes: reliable FIFO links, a fixed view, applications that take longer than two hops for a message.
@@ -120,8 +121,8 @@ class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDec
     NAME = "reorder-locks"
     EXCHANGE_PACKETS = ExchangePackets(LockAcknowledgments, LockAcknowledgmentsToAll, LockDecisions)
     PACKETS: ClassVar[tuple[type[Packet], ...]] = (NumberedData, *EXCHANGE_PACKETS, Consumed)
-    QUEUED_MAX = 1024
-    FRAME_BATCHES_MAX = 32
+    QUEUED_MAX = 4096
+    FRAME_BATCHES_MAX = 8
 
     _queue: LockQueue
 
