@@ -17,7 +17,8 @@ from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder import cuts as reorder
 from priocast.protocols.reorder.acknowledgments import Acknowledgment, highest
-from priocast.protocols.reorder.cuts import CutAcknowledgment, CutDecision, Reorder
+from priocast.protocols.reorder.cut_packets import CutAcknowledgment, CutDecision
+from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.level_order import LevelOrder
 from priocast.protocols.reorder.level_queues import Cut, CutInsertion, LevelQueue, LevelQueues

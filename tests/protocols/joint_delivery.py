@@ -18,7 +18,8 @@ from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrd
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.data import PacedData
 from priocast.protocols.flow.packets import Data
-from priocast.protocols.history.timestamped import StampedData, TimestampedHistory
+from priocast.protocols.history.timestamped import TimestampedHistory
+from priocast.protocols.history.timestamped_packets import StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
 from protocols.ranked_queue import RankedQueue, ids

@@ -17,7 +17,8 @@ from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.acknowledgments import Count
 from priocast.protocols.reorder.exchange import DataId
 from priocast.protocols.reorder.lock_block import LockInsertion
-from priocast.protocols.reorder.locks import LockDecision, ReorderLocks
+from priocast.protocols.reorder.lock_packets import LockDecision
+from priocast.protocols.reorder.locks import ReorderLocks
 
 _TURNS_MAX = 1024
 

@@ -18,8 +18,9 @@ from priocast.protocols.reorder.acknowledgments import (
 )
 from priocast.protocols.reorder.exchange import Complete, Exchange, ExchangePackets
 from priocast.protocols.reorder.level_order import Insertion
-from priocast.protocols.reorder.locks import LockAcknowledgment, LockAcknowledgments, ReorderLocks
-from priocast.protocols.reorder.message_sets import MessageRange
+from priocast.protocols.reorder.lock_packets import LockAcknowledgment, LockAcknowledgments
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.message_ranges import MessageRange
 
 MEMBERS = tuple(map(ProcessId, "abc"))
 PACKETS = ExchangePackets(Acknowledgments, AcknowledgmentsToAll, Decisions)

@@ -17,7 +17,8 @@ from priocast.core.protocol import (
     Send,
     SendAll,
 )
-from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, ProposedTimestamps
+from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.agreement.skeen_packets import FinalTimestamps, ProposedTimestamps
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.packets import Consumed
 from protocols.single_member import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard

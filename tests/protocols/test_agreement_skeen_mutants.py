@@ -5,7 +5,8 @@ import pytest
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId
-from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, ProposedTimestamps
+from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.agreement.skeen_packets import FinalTimestamps, ProposedTimestamps
 from priocast.protocols.flow.data import NumberedData
 from protocols.harness import Group
 from protocols.mutants import (

@@ -17,7 +17,7 @@ from priocast.core.protocol import (
     TimerFired,
 )
 from priocast.protocols.history.all_ack import AllAck
-from priocast.protocols.history.timestamped import NullMessage, StampedData
+from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 from protocols.single_member import hear, member_of, placed, say, turn
 
 MS = 1_000_000

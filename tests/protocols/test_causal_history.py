@@ -16,7 +16,7 @@ from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, OrderingOptio
 from priocast.core.starvation import Strict
 from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.history.causal import CausalHistory
-from priocast.protocols.history.timestamped import NullMessage, StampedData
+from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 from protocols import harness
 from protocols.orders import patiently
 from protocols.schedules import Case, cases, play

@@ -14,7 +14,8 @@ from priocast.core.guarantees import (
 from priocast.core.message import Batch
 from priocast.core.protocol import Broadcast, Received
 from priocast.protocols.history.causal import CausalHistory
-from priocast.protocols.history.timestamped import NullMessage, StampedData, _MemberHistory
+from priocast.protocols.history.timestamped import _MemberHistory
+from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 from protocols import test_causal_history
 from protocols.mutants import (
     PLAIN,

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priocast.protocols.reorder.consumed_history import ConsumedHistory
-from priocast.protocols.reorder.message_sets import MessageRange, MessageSet
+from priocast.protocols.reorder.message_ranges import MessageRange
+from priocast.protocols.reorder.message_sets import MessageSet
 
 spans = st.tuples(st.integers(0, 6), st.integers(1, 6)).map(lambda drawn: (drawn[0], sum(drawn)))
 sets = st.dictionaries(st.tuples(st.integers(0, 2), st.integers(0, 2)), spans).map(MessageSet)

@@ -13,13 +13,13 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import pack
 from priocast.core.protocol import Consume, Packet, SendAll
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.reorder.cuts import (
+from priocast.protocols.reorder.cut_packets import (
     CutAcknowledgment,
     CutAcknowledgments,
     CutDecision,
     CutDecisions,
-    Reorder,
 )
+from priocast.protocols.reorder.cuts import Reorder
 from protocols.single_member import hear, member_of, turn
 
 _member = partial(member_of, Reorder)

@@ -14,14 +14,14 @@ from core.builders import A, B, C, batch_of
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Consume, OrderingOptions, Output, Packet
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.reorder.locks import (
+from priocast.protocols.reorder.lock_packets import (
     LockAcknowledgment,
     LockAcknowledgments,
     LockDecision,
     LockDecisions,
-    ReorderLocks,
 )
-from priocast.protocols.reorder.message_sets import MessageRange
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.message_ranges import MessageRange
 from protocols.harness import Delivered, Group
 from protocols.locks_in_turn import InsertionTurns, ReorderLocksInTurn
 from protocols.schedules import NAMES

@@ -19,8 +19,8 @@ from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
 from priocast.protocols.reorder.lock_block import Block, Lock, LockInsertion
+from priocast.protocols.reorder.lock_packets import LockAcknowledgment, LockDecision
 from priocast.protocols.reorder.lock_queue import LockQueue
-from priocast.protocols.reorder.locks import LockAcknowledgment, LockDecision
 from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 from protocols import test_lock_queue as of_the_queue
 from protocols import test_reorder_locks as of_the_protocol

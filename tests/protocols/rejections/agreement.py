@@ -14,7 +14,8 @@ from priocast.protocols.agreement.proposal import (
     StartConsensus,
 )
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
-from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, ProposedTimestamps
+from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.agreement.skeen_packets import FinalTimestamps, ProposedTimestamps
 from priocast.protocols.flow.data import NumberedData, PacedData
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Consumed, Data

@@ -8,7 +8,7 @@ from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
-from priocast.protocols.history.timestamped import NullMessage, StampedData
+from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 from protocols.rejections.row import Situation, heard
 
 NEXT_OF_A = (batch_of(1, first=1),)

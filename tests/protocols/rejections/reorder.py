@@ -6,23 +6,23 @@ from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.protocol import Broadcast, Consume, Packet
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.reorder.cuts import (
+from priocast.protocols.reorder.cut_packets import (
     CutAcknowledgment,
     CutAcknowledgments,
     CutAcknowledgmentsToAll,
     CutDecision,
     CutDecisions,
-    Reorder,
 )
-from priocast.protocols.reorder.locks import (
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.lock_packets import (
     LockAcknowledgment,
     LockAcknowledgments,
     LockAcknowledgmentsToAll,
     LockDecision,
     LockDecisions,
-    ReorderLocks,
 )
-from priocast.protocols.reorder.message_sets import MessageRange
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.message_ranges import MessageRange
 from protocols.locks_in_turn import InsertionTurns, ReorderLocksInTurn
 from protocols.rejections.row import TURN, Situation, heard
 

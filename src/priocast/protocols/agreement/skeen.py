@@ -17,42 +17,17 @@ Diverges: the paper does not say which proposal becomes final, and that clocks f
 """
 
 from collections import deque
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import STEP_MAX, Number, ProcessId
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
+from priocast.protocols.agreement.skeen_packets import TIMESTAMPS_MAX, FinalTimestamps, ProposedTimestamps
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.packets import Consumed
-
-_TIMESTAMPS_MAX = 1024
-
-Timestamps = Annotated[
-    tuple[Annotated[int, msgspec.Meta(ge=1, le=1 << 62)], ...],
-    msgspec.Meta(min_length=1, max_length=_TIMESTAMPS_MAX),
-]
-
-
-class ProposedTimestamps(Packet, frozen=True, tag="proposed-timestamps"):
-    """From a destination to a sender: proposals for its frames, from the number `first` on."""
-
-    first: Number
-    timestamps: Timestamps
-
-
-class FinalTimestamps(Packet, frozen=True, tag="final-timestamps"):
-    """From a sender to all: the final timestamps of its frames, from the number `first` on."""
-
-    TO_ALL = True
-
-    first: Number
-    timestamps: Timestamps
 
 
 class AgreementSkeen(PacedProtocol):
@@ -124,7 +99,7 @@ class AgreementSkeen(PacedProtocol):
     def _send_finals(self) -> None:
         """The highest proposal is final once all destinations have proposed; earlier frames come first."""
         proposed_count = min(proposals.count for proposals in self._proposals.values())
-        count = min(proposed_count - self._final_count, _TIMESTAMPS_MAX)
+        count = min(proposed_count - self._final_count, TIMESTAMPS_MAX)
         if count > 0:
             timestamps = tuple(self._highest.popleft() for _ in range(count))
             self.send_all(FinalTimestamps(self._final_count, timestamps))
@@ -146,8 +121,8 @@ class AgreementSkeen(PacedProtocol):
         for sender, timestamps in self._proposals_due.items():
             while timestamps and sender not in self.blocked:
                 first = self._received_counts[sender] - len(timestamps)
-                self.send(sender, ProposedTimestamps(first, tuple(timestamps[:_TIMESTAMPS_MAX])))
-                del timestamps[:_TIMESTAMPS_MAX]
+                self.send(sender, ProposedTimestamps(first, tuple(timestamps[:TIMESTAMPS_MAX])))
+                del timestamps[:TIMESTAMPS_MAX]
 
     def _on_final(self, sender: ProcessId, final: FinalTimestamps, packet_id: PacketId) -> None:
         received, frames = self._received_counts[sender], self._frames[sender]

@@ -9,41 +9,21 @@ from abc import abstractmethod
 from collections import deque
 from heapq import heapify, heappop, heappush, heapreplace
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.errors import PeerFault
-from priocast.core.identity import STEP_MAX, PositiveNumber, ProcessId
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.frames import FRAMES_PER_TURN, Batches, BottleneckName
+from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.packets import Consumed
+from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 
 _NEVER = 1 << 64
 
-Timestamp = PositiveNumber
 
-
-class StampedData(Packet, frozen=True, tag="stamped"):
-    """From a sender to all: its messages, which have this timestamp.
-
-    `bottleneck` names the member whose grant the sender's next messages wait for, if they wait.
-    """
-
-    TO_ALL = True
-
-    timestamp: Timestamp
-    batches: Batches
-    bottleneck: BottleneckName = ""
-
-
-class NullMessage(Packet, frozen=True, tag="null"):
-    """From a member to all: it sends nothing more up to this timestamp."""
-
-    TO_ALL = True
-
-    timestamp: Timestamp
-
-
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TimestampedHistory(PacedProtocol):
     """A member's part in the protocol; all members do the same."""
 

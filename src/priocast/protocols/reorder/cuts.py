@@ -18,65 +18,24 @@ Diverges: the paper inserts into one queue with lock-sets, target-tails and cons
     end of a view all that is decided is delivered in the order that follows from it; the rest is sent again.
 """
 
-from typing import Annotated
-
-import msgspec
-
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.packets import Consumed
-from priocast.protocols.reorder.acknowledgments import (
-    Acknowledgment,
-    Acknowledgments,
-    AcknowledgmentsToAll,
-    Count,
-    Decision,
-    Decisions,
-    highest,
+from priocast.protocols.reorder.acknowledgments import highest
+from priocast.protocols.reorder.cut_packets import (
+    CutAcknowledgment,
+    CutAcknowledgments,
+    CutAcknowledgmentsToAll,
+    CutDecision,
+    CutDecisions,
+    CutEntries,
 )
 from priocast.protocols.reorder.exchange import ExchangePackets
 from priocast.protocols.reorder.level_queues import Cut, CutInsertion, LevelQueues
 from priocast.protocols.reorder.reordering import ReorderingProtocol
-
-CutEntries = tuple[tuple[Annotated[int, msgspec.Meta(ge=0, le=255)], Count, Count], ...]
-"""A cut as it is sent: the level, the number of a batch in it, and how many messages of the batch."""
-
-PerLevel = Annotated[CutEntries, msgspec.Meta(max_length=256)]
-
-
-class CutAcknowledgment(Acknowledgment, frozen=True, array_like=True):
-    """Also says up to where the member's application had consumed each lower level."""
-
-    consumed: PerLevel
-
-    def __str__(self) -> str:
-        return f"{self.sender}:{self.number} {self.proposals} consumed {_text(self.consumed)}"
-
-
-class CutDecision(Decision, frozen=True, array_like=True):
-    """Also contains the cut of all batches of the packet."""
-
-    cut: PerLevel
-
-    def __str__(self) -> str:
-        return f"{self.number} {self.finals} after {_text(self.cut)}"
-
-
-class CutAcknowledgments(Acknowledgments[CutAcknowledgment], frozen=True, tag="acknowledgments"):
-    """From a member to a sender, which decides for all members."""
-
-
-class CutAcknowledgmentsToAll(
-    AcknowledgmentsToAll[CutAcknowledgment], frozen=True, tag="acknowledgments-to-all"
-):
-    """From a member to all, where every member decides for itself."""
-
-
-class CutDecisions(Decisions[CutDecision], frozen=True, tag="decisions"):
-    """From a sender to all: where its messages go."""
 
 
 class Reorder(ReorderingProtocol[CutInsertion, CutAcknowledgment, CutDecision]):
@@ -141,7 +100,3 @@ def _encoded(cut: Cut) -> CutEntries:
 
 def _decoded(entries: CutEntries) -> Cut:
     return {level: (number, taken) for level, number, taken in entries}
-
-
-def _text(entries: CutEntries) -> str:
-    return f"[{', '.join(f'{level}/{number}+{taken}' for level, number, taken in entries)}]"

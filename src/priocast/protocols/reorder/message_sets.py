@@ -6,14 +6,8 @@ sender's messages of that level in this view.
 """
 
 from collections.abc import Iterable
-from typing import Annotated
 
-import msgspec
-
-from priocast.core.identity import Number, PositiveNumber
-from priocast.core.message import CONTROL
-
-_RANGES_MAX = 131_072
+from priocast.protocols.reorder.message_ranges import MessageRange
 
 Stream = tuple[int, int]
 """A level, and the rank of a sender."""
@@ -23,21 +17,6 @@ Spans = dict[Stream, tuple[int, int]]
 
 MessageName = tuple[int, int, int]
 """A message: its level, the rank of its sender, and its number."""
-
-
-class MessageRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """`count` messages of one level and one sender (by rank), numbered from `first` on."""
-
-    level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    sender: Number
-    first: Number
-    count: PositiveNumber
-
-    def __str__(self) -> str:
-        return f"{self.sender}/{self.level}/{self.first}+{self.count}"
-
-
-MessageRanges = Annotated[tuple[MessageRange, ...], msgspec.Meta(max_length=_RANGES_MAX)]
 
 
 class MessageSet:

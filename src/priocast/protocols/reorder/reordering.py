@@ -9,6 +9,7 @@ from typing import ClassVar, Generic, Protocol
 
 import msgspec
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch
@@ -57,6 +58,7 @@ class ConsumableQueue(Protocol[InsertionT]):
         """The view ends: forget what is not decided."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, DecisionT]):
     """What does not depend on how the members decide where a message is inserted.
 

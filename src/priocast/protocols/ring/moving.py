@@ -5,6 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
@@ -22,6 +23,7 @@ from priocast.protocols.ring.ring import Ring
 OrderT = TypeVar("OrderT", Order, Ordered)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MovingSequencer(FlowControlledProtocol, Generic[OrderT]):
     """A member of the ring, with the messages that wait here for the token in `_pending`.
 
