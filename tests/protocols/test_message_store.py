@@ -27,6 +27,17 @@ def test_messages_are_found_by_reference_with_the_id_of_the_last_packet() -> Non
     assert packet_id == (0, 4)
 
 
+def test_short_batches_are_taken_as_one_and_long_ones_as_they_came() -> None:
+    """A long one is not worth being decoded and encoded again."""
+    store = MessageStore()
+    batches = [batch_of(3, first=0), batch_of(4, first=3), batch_of(64, first=7), batch_of(100, first=71)]
+    for number, batch in enumerate(batches):
+        store.put(batch, (0, number))
+    taken, packet_id = store.take(Reference(A, 0, 0, 171))
+    assert [batch.count for batch in taken] == [7, 64, 100]
+    assert [taken[1], taken[2], packet_id] == [batches[2], batches[3], (0, 3)]
+
+
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())
 def test_messages_do_not_change_however_they_arrive_and_are_taken(
     counts: list[int], data: st.DataObject

@@ -47,7 +47,7 @@ class _QueuedBatches:
         self.payloads: list[bytes] | None = None
         self.priorities = b""
 
-    def joined_by(self, batch: Batch) -> bool:
+    def joined_by(self, batch: Batch, count_max: int) -> bool:
         """Add the batch with the next number, if it is of the same kind and both fit into one batch."""
         assert batch.first == self.number_next
         last = self.batches[-1]
@@ -59,7 +59,7 @@ class _QueuedBatches:
             or batch.scope.client
             or bool(batch.priorities) != bool(last.priorities)
             or self.size + len(batch.block) > BATCH_BYTES_CUT
-            or self.count + batch.count > BATCH_COUNT_MAX
+            or self.count + batch.count > count_max
         ):
             return False
         self.batches.append(batch)
@@ -92,11 +92,15 @@ class _QueuedBatches:
 class PriorityQueue:
     """Batches by sort key, then first in, first out; bounded, with a reserve for the classes above.
 
-    `head_level` is the urgency of the batch that leaves next, EMPTY if there is none.
+    `head_level` is the urgency of the batch that leaves next, EMPTY if there is none. Batches join up to
+    `joined_max` messages.
     """
 
-    def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
+    def __init__(
+        self, starvation: Starvation, count_max: int, bytes_max: int, joined_max: int = BATCH_COUNT_MAX
+    ) -> None:
         self._sort_key = starvation.sort_key
+        self._joined_max = joined_max
         self._heap: list[tuple[int, int, _QueuedBatches]] = []
         self._tails: dict[int, _QueuedBatches] = {}
         self._arrivals = 0
@@ -122,7 +126,7 @@ class PriorityQueue:
         urgency = HIGHEST if batch.priorities else batch.level  # `Batch.urgency`
         sort_key = self._sort_key(urgency, now)
         tail = self._tails.get(sort_key)
-        if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
+        if tail is None or batch.first != tail.number_next or not tail.joined_by(batch, self._joined_max):
             self._arrivals += 1
             self._tails[sort_key] = tail = _QueuedBatches(batch, urgency, now)
             heappush(self._heap, (sort_key, self._arrivals, tail))
