@@ -10,6 +10,7 @@ from types import FrameType
 
 import pytest
 from benchmarks.driven_group import DrivenGroup
+from benchmarks.queue_cost import ORDERS, WaitingGroup
 from benchmarks.scale import join_and_leave, main
 
 SMALL, LARGE = 6, 24
@@ -76,6 +77,17 @@ def test_a_delivery_costs_as_much_as_there_are_frames_for_it() -> None:
 
 def test_if_all_send_a_delivery_costs_hardly_more_in_a_larger_group() -> None:
     assert delivering(LARGE, LARGE) < 1.5 * delivering(SMALL, SMALL)
+
+
+def inserting(order: str, length: int) -> int:
+    """Calls for urgent messages that are inserted before so many others, without heartbeats."""
+    group = WaitingGroup(order, length)
+    return min(calls_of(group.insert_urgent) for _ in range(5))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_urgent_message_costs_no_more_before_a_long_queue(order: str) -> None:
+    assert inserting(order, 360) < 1.1 * inserting(order, 60)
 
 
 def test_joining_and_leaving_again_and_again_leaves_nothing_behind() -> None:

@@ -234,11 +234,13 @@ class FifoLink:
             return []
         bodies = [frame.body]
         self._received_last = sequence
-        while self._received_last + 1 in self._early:
-            self._received_last += 1
-            bodies.append(self._early.pop(self._received_last))
-        self._unacknowledged_frames += len(bodies)
-        self._unacknowledged_bytes += sum(map(len, bodies))
+        if self._early:
+            while self._received_last + 1 in self._early:
+                self._received_last += 1
+                bodies.append(self._early.pop(self._received_last))
+        for body in bodies:
+            self._unacknowledged_frames += 1
+            self._unacknowledged_bytes += len(body)
         if (
             self._unacknowledged_frames >= self._options.acknowledge_after_frames
             or self._unacknowledged_bytes >= self._options.acknowledge_after_bytes

@@ -40,7 +40,10 @@ class InFlight:
     def sent(self, batch: Batch) -> None:
         """An own batch is in flight."""
         self._arrivals += 1
-        self._sent.setdefault(batch.level, deque()).append(_InFlightBatch(batch, self._arrivals))
+        in_flight = self._sent.get(batch.level)
+        if in_flight is None:
+            in_flight = self._sent[batch.level] = deque()
+        in_flight.append(_InFlightBatch(batch, self._arrivals))
         self.count += batch.count
         self.bytes += len(batch.block)
 
