@@ -56,13 +56,11 @@ COMPILED = {
     "protocols/history": ("all_ack", "causal", "timestamped"),
     "protocols/reorder": (
         "consumed_history",
-        "cuts",
         "exchange",
         "level_order",
         "level_queues",
         "lock_block",
         "lock_queue",
-        "locks",
         "message_sets",
         "offer_size",
         "overtaking_bound",
