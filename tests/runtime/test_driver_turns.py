@@ -100,3 +100,22 @@ def test_a_member_that_leaves_has_answered_before_the_others_hear_of_it(
             assert "b" in (await receipt).answered
 
     run(test)
+
+
+def test_a_report_that_nobody_waits_for_is_no_turn(senders: list[str]) -> None:
+    """A quarter of the window is worth a frame, a single message is not."""
+
+    async def test() -> None:
+        async with groups("memory", 2, options=priocast.OrderingOptions(window=_WINDOW)) as members:
+            stream = await _full_window(members)
+            driver = members[1]._driver
+            turns = driver.turns
+            assert isinstance(await anext(stream), priocast.Delivery)
+            senders.clear()
+            driver._at_end_of_iteration()
+            assert (driver.turns, senders, members[1].status().position) == (turns, [], 1)
+            await asyncio.gather(
+                *(take(member, count) for member, count in zip(members, (16, 15), strict=True))
+            )
+
+    run(test)

@@ -321,16 +321,15 @@ class Driver:
 
     def _at_end_of_iteration(self) -> None:
         if self.schedule.turn_is_due or self.taken:
-            self.turn()
+            self.turn(is_due=self.schedule.turn_is_due)
 
-    def turn(self) -> None:
-        """Report what the application consumed, and let the member act."""
+    def turn(self, *, is_due: bool = True) -> None:
+        """Report what the application consumed, and let the member act; if no turn `is_due`, only on that."""
         if self._closed is None:
             now = time.monotonic_ns()
             try:
-                if self.taken:
-                    self.report_taken(now)
-                self._act(now)
+                if self.report_taken(now) or is_due:
+                    self._act(now)
             except Exception as error:
                 self._on_fault(error)
 
