@@ -71,6 +71,10 @@ class BroadcastPlan:
         """Whether everything was broadcast."""
         return not self._future and not any(self._due)
 
+    def add(self, planned: PlannedBroadcast) -> None:
+        """Broadcast something that was not planned, as soon as there is room."""
+        self._due[class_of(planned.priority)].append(planned)
+
     def submit(self, member: Member, now: int) -> tuple[int, bool]:
         """Broadcast what is due and has room; return the number of messages and whether any has to wait."""
         while self._future and self._future[0].time <= now:

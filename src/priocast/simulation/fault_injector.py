@@ -68,7 +68,7 @@ class FaultInjector:
         for cut in faults.cuts:
             self._at(cut.from_us, partial(self._cut, cut))
         for crash in faults.crashes:
-            self._at(crash.at_us, partial(self._arm if crash.change_packets else self._crash, crash))
+            self._at(crash.at_us, partial(self._arm if crash.change_packets else self.crash, crash))
         for leave in faults.leaves:
             self._at(leave.at_us, partial(self._leave, leave))
         for change in faults.order_changes:
@@ -93,7 +93,7 @@ class FaultInjector:
                     break
         return written
 
-    def _at(self, time_us: int, action: Callable[[], None]) -> None:
+    def _at(self, time_us: int, action: Callable[[], object]) -> None:
         self._event_queue.schedule(time_us * MICROSECOND, action)
 
     def _members(self) -> list[Member]:
@@ -132,13 +132,18 @@ class FaultInjector:
         process.wake()
 
     def _cut(self, cut: NetworkCut) -> None:
+        self._at(cut.until_us, partial(self.heal, self.cut(cut)))
+
+    def cut(self, cut: NetworkCut) -> frozenset[tuple[str, str]]:
+        """Cut the network now, until the directions that are returned are healed."""
         self._counters.count(f"cut: {cut.kind}")
         names = tuple(dict.fromkeys(map(self._name, cut.members)))
         blocked = cut.blocked(names, tuple(self._hosts))
         self._network.block(blocked)
-        self._at(cut.until_us, partial(self._heal, blocked))
+        return blocked
 
-    def _heal(self, blocked: frozenset[tuple[str, str]]) -> None:
+    def heal(self, blocked: frozenset[tuple[str, str]]) -> None:
+        """Frames pass again in the directions of one cut."""
         self._network.unblock(blocked)
         if not self._scenario.faults.reconnects:
             return
@@ -152,10 +157,13 @@ class FaultInjector:
     def _arm(self, crash: Crash) -> None:
         self._armed[crash] = {}
 
-    def _crash(self, crash: Crash) -> None:
+    def crash(self, crash: Crash) -> bool:
+        """A process crashes now, unless the group could not continue without it; return whether it did."""
         process = self._process(crash.member)
-        if process is not None and self._may_crash(process.member, crash):
-            self._end(process.member, crash)
+        if process is None or not self._may_crash(process.member, crash):
+            return False
+        self._end(process.member, crash)
+        return True
 
     def _may_crash(self, member: Member, crash: Crash) -> bool:
         founded = any(each.view is not None for each in self._members())

@@ -63,6 +63,16 @@ class SimulatedProcess:
         """Do nothing until this time."""
         self._paused_until = max(self._paused_until, until)
 
+    @property
+    def paused(self) -> bool:
+        """Whether it does nothing at this time."""
+        return self._event_queue.now < self._paused_until
+
+    def resume(self) -> None:
+        """End a pause before its time."""
+        self._paused_until = min(self._paused_until, self._event_queue.now)
+        self.wake()
+
     def wake(self) -> None:
         """Take a turn as soon as possible: there may be something to do."""
         self._wake(self._event_queue.now)

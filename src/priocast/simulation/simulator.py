@@ -1,11 +1,12 @@
 """The simulator: builds a group from a scenario, runs it in virtual time and checks it.
 
 It drives the same `Member` that the runtime drives on real networks. A run ends when it has been quiescent
-for a while, at the first violation, or at the deadline by which it must be quiescent.
+for a while, at the first violation, or at the deadline by which it must be quiescent. It can be run in parts,
+and held open for somebody who acts on it meanwhile.
 """
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 
@@ -43,6 +44,7 @@ _EVENTS_MAX = 2_000_000
 _PAIRS_MIN = 8 * 8
 _STAMP_COLUMN = MessageRow._fields.index("distribution")
 _REJOIN_AFTER_NS = MILLISECOND
+_NEVER = 2**62
 
 Tap = Callable[[int, ProcessId, str, Frame], None]
 
@@ -81,20 +83,21 @@ def _hashed(row: TraceRow) -> tuple[object, ...]:
 
 def run_scenario(scenario: Scenario, tap: Tap | None = None) -> SimulatedRun:
     """Run a scenario to its end; `tap` is called with time, source, target and frame of every arrival."""
-    return _Simulator(scenario, tap).run()
+    return Simulator(scenario, tap).run()
 
 
-class _Simulator:
-    """One group of simulated processes."""
+class Simulator:
+    """One group of simulated processes; `over` says that the run has ended."""
 
-    def __init__(self, scenario: Scenario, tap: Tap | None) -> None:
+    def __init__(self, scenario: Scenario, tap: Tap | None = None) -> None:
+        self.over = False
         self._scenario = scenario
         self._tap = tap
-        self._event_queue = EventQueue()
+        self.event_queue = EventQueue()
         self._counters = Counters()
-        self._observer = TraceObserver(f"seed {scenario.seed}")
-        self._network = self._new_network()
-        payloads = ServicePayloads(self._observer.report)
+        self.observer = TraceObserver(f"seed {scenario.seed}")
+        self.network = self._new_network()
+        payloads = ServicePayloads(self.observer.report)
         self._service_plans = {
             name: ServicePlan(planned_sends(scenario, name), self._counters, payloads)
             for name in scenario.members
@@ -103,75 +106,101 @@ class _Simulator:
         planned = {
             name: planned_broadcasts(scenario, name) if is_ordered else [] for name in scenario.members
         }
-        self._hosts = {
-            name: SimulatedHost(name, of_host, self._event_queue, self._start_process)
+        self.hosts = {
+            name: SimulatedHost(name, of_host, self.event_queue, self._start_process)
             for name, of_host in planned.items()
         }
-        self._injector = FaultInjector(
-            scenario, self._hosts, self._event_queue, self._network, self._counters
-        )
-        self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
-        self._quiescence = Quiescence(self._hosts, self._client, self._service_plans)
-        everything = [each for name in scenario.members for each in planned_broadcasts(scenario, name)]
-        self._last_broadcast = max((each.time for each in everything), default=0)
-        self._deadline = deadline_ns(scenario, everything)
+        self.injector = FaultInjector(scenario, self.hosts, self.event_queue, self.network, self._counters)
+        self._client = SimulatedClient(scenario, self.event_queue, self.network, self._counters)
+        self._quiescence = Quiescence(self.hosts, self._client, self._service_plans)
+        self._planned = [each for name in scenario.members for each in planned_broadcasts(scenario, name)]
+        self._last_broadcast = max((each.time for each in self._planned), default=0)
+        self._deadline = deadline_ns(scenario, self._planned)
         self._failure_ns = scenario.membership.failure_ns
-        self._healed_at = scenario.faults.healed_at_us * MICROSECOND
+        self._healed_at = self._check_at = scenario.faults.healed_at_us * MICROSECOND
         self._one_view_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
         self._in_one_view = False
         self._quiescent_since: int | None = None
         self._checkers = CheckerSet(
             scenario,
-            self._observer.report,
+            self.observer.report,
             self._counters,
-            crashed=self._injector.crashed,
+            crashed=self.injector.crashed,
             pending=self._quiescence.pending,
             expected=self._expected,
             members=self._members,
             states=self._states,
         )
-        self._observer.add(self._checkers.checkers)
+        self.observer.add(self._checkers.checkers)
         for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True):
             if start_us:
                 self._counters.count("late start")
-            self._hosts[name].start_after(start_us * MICROSECOND)
+            self.hosts[name].start_after(start_us * MICROSECOND)
 
     def _new_network(self) -> SimulatedNetwork:
-        scenario, queue = self._scenario, self._event_queue
+        scenario, queue = self._scenario, self.event_queue
         if scenario.lan is None:
             return SimulatedNetwork(scenario, queue, self._counters, self._arrive)
         return SimulatedLan(scenario, scenario.lan, queue, self._counters, self._arrive)
 
     def run(self) -> SimulatedRun:
+        """Run to the end."""
+        self.advance(self._deadline)
+        return self.result()
+
+    def advance(self, until: int) -> None:
+        """Execute what happens up to this time, or until the run is over."""
         try:
-            self._run_events()
+            self._run_events(until)
         except Exception as error:  # Any exception of the code under test is a finding.
-            self._observer.report(_violation_of(error, self._event_queue.now))
-        if not self._observer.violations:
+            self.observer.report(_violation_of(error, self.event_queue.now))
+            self.over = True
+
+    def result(self) -> SimulatedRun:
+        """What happened, checked for the last time. The run is over now."""
+        self.over = True
+        if not self.observer.violations:
             if self._quiescence.pending() is None:
                 self._checkers.history.idle = {str(member.me) for member in self._members()}
-            self._observer.finish(self._event_queue.now)
+            self.observer.finish(self.event_queue.now)
         self._checkers.finish()
         return SimulatedRun(
             scenario=self._scenario,
-            rows=self._observer.rows,
-            violations=self._observer.violations,
-            duration_ns=self._event_queue.now,
+            rows=self.observer.rows,
+            violations=self.observer.violations,
+            duration_ns=self.event_queue.now,
             counters=self._counters,
         )
 
-    def _run_events(self) -> None:
-        """Execute events until the run has been quiescent for a while, or the deadline has passed."""
-        queue, violations = self._event_queue, self._observer.violations
+    def hold(self) -> None:
+        """Do not end when all is quiet: somebody may still act."""
+        self._check_at = self._deadline = _NEVER
+
+    def release(self, added: Iterable[PlannedBroadcast]) -> None:
+        """Nobody acts any more, and all faults have healed: from now on the run ends as any other.
+
+        `added` are the broadcasts that were not planned.
+        """
+        now = self.event_queue.now
+        self._healed_at = self._check_at = max(now, self._healed_at)
+        self._one_view_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
+        self._in_one_view = False
+        self._deadline = now + deadline_ns(self._scenario, [*self._planned, *added])
+
+    def _run_events(self, until: int) -> None:
+        """Execute events until then, until the run has been quiescent for a while, or to the deadline."""
+        queue, violations = self.event_queue, self.observer.violations
         step_ns = self._scenario.membership.heartbeat_ns
-        events_max = _EVENTS_MAX * max(_PAIRS_MIN, len(self._hosts) ** 2) // _PAIRS_MIN
-        check_at = self._healed_at
-        while not violations and (action := queue.pop(self._deadline)) is not None:
-            if queue.now >= check_at:
-                check_at = queue.now + step_ns
+        events_max = _EVENTS_MAX * max(_PAIRS_MIN, len(self.hosts) ** 2) // _PAIRS_MIN
+        until = min(until, self._deadline)
+        while not self.over and (action := queue.pop(until)) is not None:
+            if queue.now >= self._check_at:
+                self._check_at = queue.now + step_ns
                 if self._is_over(queue.now):
+                    self.over = True
                     return
             action()
+            self.over = bool(violations)
             assert queue.executed < events_max, "the run makes no progress"
 
     def _is_over(self, now: int) -> bool:
@@ -192,8 +221,8 @@ class _Simulator:
         self, me: ProcessId, plan: BroadcastPlan, unordered_messages: UnorderedMessages | None
     ) -> SimulatedProcess:
         """Start an incarnation; the running processes and it can reach each other."""
-        scenario, now = self._scenario, self._event_queue.now
-        recorder = CheckedRecorder(me, self._observer)
+        scenario, now = self._scenario, self.event_queue.now
+        recorder = CheckedRecorder(me, self.observer)
         member = Member(
             me,
             scenario.order,
@@ -223,30 +252,30 @@ class _Simulator:
             member,
             application,
             scenario.processor,
-            self._event_queue,
-            self._network,
+            self.event_queue,
+            self.network,
             self._counters,
             self._after_turn,
         )
 
     def _processes(self) -> list[SimulatedProcess]:
-        return [host.process for host in self._hosts.values() if host.process is not None]
+        return [host.process for host in self.hosts.values() if host.process is not None]
 
     def _after_turn(self, process: SimulatedProcess, written: Written) -> Written:
-        self._checkers.after_turn(process, self._event_queue.now)
+        self._checkers.after_turn(process, self.event_queue.now)
         if process.member.departed is not None:
             rejoins = self._scenario.membership.rejoin
-            self._hosts[process.member.me.name].on_departed(_REJOIN_AFTER_NS if rejoins else None)
+            self.hosts[process.member.me.name].on_departed(_REJOIN_AFTER_NS if rejoins else None)
             return written
-        return self._injector.after_turn(process, written)
+        return self.injector.after_turn(process, written)
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
         if self._tap is not None:
-            self._tap(self._event_queue.now, source, target, frame)
+            self._tap(self.event_queue.now, source, target, frame)
         if target == CLIENT:
             self._client.arrive(source, frame)
             return
-        process = self._hosts[target].process
+        process = self.hosts[target].process
         if process is not None:
             process.arrive(source, frame)
 
@@ -255,7 +284,7 @@ class _Simulator:
 
         A message with recipients may have none that is left, and a joiner does not find it in a state.
         """
-        for host in self._hosts.values():
+        for host in self.hosts.values():
             first_without_state = host.incarnation == 1 and not self._scenario.membership.state
             for planned in host.plan.submitted:
                 if first_without_state or not planned.scope.to:
