@@ -27,12 +27,14 @@ from priocast.core.errors import InvalidOption
 from priocast.core.quality import parse_quality
 from priocast.operations.output_paths import HASHES
 from priocast.protocols import find_protocol
-from priocast.simulation.choice import Choice, Delivery, Policy, replay_command
+from priocast.simulation.choice import ALL_GENERATED, Choice, Delivery, Policy, replay_command
 from priocast.simulation.faults import FaultKind
+from priocast.simulation.playground.link import PlaygroundLink, parse_link
+from priocast.simulation.playground.playground import play
 from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.service_generator import EVERY_QUALITY
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
+from priocast.simulation.swarm import SeedResult, SwarmSummary, result_of, run_swarm, summarise
 from priocast.simulation.trace_writer import write_run
 
 EXAMPLES = """
@@ -51,6 +53,8 @@ EXAMPLES = """
   priocast simulate --seeds 0:1000 --quality atomic
 
   priocast simulate --seeds 0:1000 --quality all
+
+  priocast simulate --link 'seed=7&order=token-ring&do=200:send:a:224;300:kill:b'
 """
 #: A fault or transition that occurs in fewer percent of the seeds is hardly tested.
 OCCURS_PERCENT = 1.0
@@ -91,6 +95,9 @@ def simulate(
     load: Load = None,
     fault: OnlyFault = None,
     quality: Qualities = None,
+    link: Annotated[
+        str | None, typer.Option(help="Run what a link of the playground says, instead of seeds.")
+    ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print every option of the run. One seed only.")
     ] = False,
@@ -105,30 +112,39 @@ def simulate(
     """Simulate groups with faults, in virtual time, and check every guarantee.
 
     A seed determines every option of a run: the group, its load, the network and its faults. The same seed
-    gives the same trace, byte for byte. Exit code 1: a guarantee was violated.
+    gives the same trace, byte for byte, and so does a link of the playground. Exit code 1: a guarantee was
+    violated.
     """
     chosen = parse_seeds(seeds)
-    if len(chosen) != 1 and (show or out is not None):
+    if len(chosen) != 1 and link is None and (show or out is not None):
         raise InvalidOption(
             f"--show and --out need exactly one seed, but {seeds!r} has {len(chosen)}: give one, such as 17"
         )
     choice = _parse_choice(order, policy, delivery, members, load, fault, quality or [])
+    played = None if link is None else _parse_played(link, choice)
     check_empty_directory("--out", out)
     check_replaceable("--hashes", hashes, HASHES)
     console = Console(stderr=as_json)
     if show:
-        console.print(generate_scenario(chosen[0], choice).describe(), markup=False, highlight=False)
+        scenario = played.scenario() if played else generate_scenario(chosen[0], choice)
+        console.print(scenario.describe(), markup=False, highlight=False)
     started = time.perf_counter()
-    outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
+    if played:
+        outcomes = [result_of(play(played), started)]
+    else:
+        outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
     summary = summarise(outcomes, time.perf_counter() - started, choice.fault_kinds)
     if hashes is not None:
         _write_hashes(outcomes, hashes)
     if out is not None:
-        write_run(run_scenario(generate_scenario(chosen[0], choice)), out)
+        write_run(play(played) if played else run_scenario(generate_scenario(chosen[0], choice)), out)
     if as_json:
         print_json_line(summary)
     else:
-        _print_summary(summary, choice, console)
+        _print_summary(summary, console)
+        for seed in summary.failed_seeds:
+            command = played.command if played else replay_command(seed, str(choice))
+            console.print(f"replay: {command}", markup=False)
     if summary.violations:
         raise typer.Exit(EXIT_VIOLATION)
 
@@ -144,6 +160,13 @@ def parse_seeds(text: str) -> range:
             "0:100 (0 to 99)"
         )
     return chosen
+
+
+def _parse_played(link: str, choice: Choice) -> PlaygroundLink:
+    """Parse a link of the playground, which fixes every option itself."""
+    if choice != ALL_GENERATED:
+        raise InvalidOption("a link says how its run is ordered, its size and its load: give only --link")
+    return parse_link(link)
 
 
 def _parse_choice(
@@ -210,7 +233,7 @@ def _write_hashes(outcomes: list[SeedResult], path: Path) -> None:
     path.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
 
 
-def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> None:
+def _print_summary(summary: SwarmSummary, console: Console) -> None:
     table = Table(title=f"{summary.seeds:,} seeds", title_justify="left", show_header=False)
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
@@ -235,5 +258,5 @@ def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> N
         table.add_row(title, ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in seeds))
     table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
     console.print(table)
-    for seed in summary.failed_seeds:
-        console.print(f"replay: {replay_command(seed, str(choice))}", markup=False)
+    if summary.digest:
+        console.print(f"digest: {summary.digest}", markup=False, highlight=False, soft_wrap=True)

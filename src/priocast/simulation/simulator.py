@@ -20,6 +20,7 @@ from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
 from priocast.simulation.checker_set import CheckerSet
+from priocast.simulation.checkers.checker import Checker
 from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
 from priocast.simulation.checkers.service_payloads import ServicePayloads
 from priocast.simulation.client import SimulatedClient
@@ -94,12 +95,12 @@ class Simulator:
         self._scenario = scenario
         self._tap = tap
         self.event_queue = EventQueue()
-        self._counters = Counters()
+        self.counters = Counters()
         self.observer = TraceObserver(f"seed {scenario.seed}")
         self.network = self._new_network()
         payloads = ServicePayloads(self.observer.report)
         self._service_plans = {
-            name: ServicePlan(planned_sends(scenario, name), self._counters, payloads)
+            name: ServicePlan(planned_sends(scenario, name), self.counters, payloads)
             for name in scenario.members
         }
         is_ordered = not scenario.workload.quality
@@ -110,8 +111,8 @@ class Simulator:
             name: SimulatedHost(name, of_host, self.event_queue, self._start_process)
             for name, of_host in planned.items()
         }
-        self.injector = FaultInjector(scenario, self.hosts, self.event_queue, self.network, self._counters)
-        self._client = SimulatedClient(scenario, self.event_queue, self.network, self._counters)
+        self.injector = FaultInjector(scenario, self.hosts, self.event_queue, self.network, self.counters)
+        self._client = SimulatedClient(scenario, self.event_queue, self.network, self.counters)
         self._quiescence = Quiescence(self.hosts, self._client, self._service_plans)
         self._planned = [each for name in scenario.members for each in planned_broadcasts(scenario, name)]
         self._last_broadcast = max((each.time for each in self._planned), default=0)
@@ -124,7 +125,7 @@ class Simulator:
         self._checkers = CheckerSet(
             scenario,
             self.observer.report,
-            self._counters,
+            self.counters,
             crashed=self.injector.crashed,
             pending=self._quiescence.pending,
             expected=self._expected,
@@ -134,14 +135,14 @@ class Simulator:
         self.observer.add(self._checkers.checkers)
         for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True):
             if start_us:
-                self._counters.count("late start")
+                self.counters.count("late start")
             self.hosts[name].start_after(start_us * MICROSECOND)
 
     def _new_network(self) -> SimulatedNetwork:
         scenario, queue = self._scenario, self.event_queue
         if scenario.lan is None:
-            return SimulatedNetwork(scenario, queue, self._counters, self._arrive)
-        return SimulatedLan(scenario, scenario.lan, queue, self._counters, self._arrive)
+            return SimulatedNetwork(scenario, queue, self.counters, self._arrive)
+        return SimulatedLan(scenario, scenario.lan, queue, self.counters, self._arrive)
 
     def run(self) -> SimulatedRun:
         """Run to the end."""
@@ -169,8 +170,13 @@ class Simulator:
             rows=self.observer.rows,
             violations=self.observer.violations,
             duration_ns=self.event_queue.now,
-            counters=self._counters,
+            counters=self.counters,
         )
+
+    @property
+    def checkers(self) -> list[Checker]:
+        """What checks the run."""
+        return self._checkers.checkers
 
     def hold(self) -> None:
         """Do not end when all is quiet: somebody may still act."""
@@ -214,7 +220,7 @@ class Simulator:
             self._quiescent_since = None
         elif self._quiescent_since is None:
             self._quiescent_since = now
-            self._counters.settling_ns = now - max(self._healed_at, self._last_broadcast)
+            self.counters.settling_ns = now - max(self._healed_at, self._last_broadcast)
         return self._quiescent_since is not None and now - self._quiescent_since >= 2 * self._failure_ns
 
     def _start_process(
@@ -241,7 +247,7 @@ class Simulator:
             scenario.workload.consume_us[scenario.members.index(me.name)] * MICROSECOND,
             scenario.workload.state_bytes,
             partial(self._checkers.on_message, member),
-            self._counters,
+            self.counters,
             self._service_plans[me.name],
         )
         for process in self._processes():
@@ -254,7 +260,7 @@ class Simulator:
             scenario.processor,
             self.event_queue,
             self.network,
-            self._counters,
+            self.counters,
             self._after_turn,
         )
 

@@ -16,7 +16,7 @@ from priocast.core.violation import Violation
 from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.scenario_generator import generate_scenario
-from priocast.simulation.simulator import run_scenario
+from priocast.simulation.simulator import SimulatedRun, run_scenario
 
 _CHUNK_SEEDS_MAX = 16
 _SLOWEST_SHOWN = 5
@@ -38,7 +38,7 @@ class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `fault_percent` and `transition_percent` say in how many of the seeds each kind of fault, and of
     transition from view to view, occurred. `slowest_to_rest` says how many seconds of virtual time passed,
-    after the last fault and the last broadcast, until the run was quiescent.
+    after the last fault and the last broadcast, until the run was quiescent. `digest` is that of an only run.
     """
 
     seeds: int
@@ -54,14 +54,19 @@ class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
     transition_percent: dict[str, float]
     slowest: tuple[tuple[int, float], ...]
     slowest_to_rest: tuple[tuple[int, float], ...]
+    digest: str = ""
 
 
 def run_seed(seed: int, choice: Choice = ALL_GENERATED) -> SeedResult:
     """Generate and run one seed."""
     started = time.perf_counter()
-    run = run_scenario(generate_scenario(seed, choice))
+    return result_of(run_scenario(generate_scenario(seed, choice)), started)
+
+
+def result_of(run: SimulatedRun, started: float) -> SeedResult:
+    """The result of a run that was started at this time of the performance counter."""
     return SeedResult(
-        seed=seed,
+        seed=run.scenario.seed,
         digest=run.digest,
         violations=tuple(run.violations),
         counters=run.counters,
@@ -135,6 +140,7 @@ def summarise(
         slowest_to_rest=tuple(
             (result.seed, result.counters.settling_ns / 1e9) for result in slowest_to_rest[:_SLOWEST_SHOWN]
         ),
+        digest=by_seed[0].digest if len(by_seed) == 1 else "",
     )
 
 
