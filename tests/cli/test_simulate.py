@@ -14,6 +14,8 @@ from priocast.core.identity import ProcessId
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.sequencer.ub import SequencerUb
+from priocast.simulation.playground.link import parse_link
+from priocast.simulation.playground.playground import play
 from priocast.trace.run_directory import find_segments, read_manifest
 
 app = typer.Typer()
@@ -52,6 +54,22 @@ def test_hashes_are_one_line_per_seed(tmp_path: Path) -> None:
     lines = [line.split() for line in (tmp_path / "hashes").read_text().splitlines()]
     assert [seed for seed, _ in lines] == ["3", "4", "5"]
     assert all(len(digest) == 64 for _, digest in lines)
+
+
+LINK = "seed=7&load=100&do=150:send:a:224;200:kill:b"
+
+
+def test_a_link_of_the_playground_is_run_and_its_run_can_be_written(tmp_path: Path) -> None:
+    result = run("--link", LINK, "--show", "--out", str(tmp_path / "run"))
+    assert result.exit_code == 0
+    assert f"digest: {play(parse_link(LINK)).digest}" in result.output
+    assert "workload.consume_us" in result.output
+    assert read_manifest(tmp_path / "run").seed == 7
+
+
+def test_a_link_that_is_wrong_or_has_other_options_beside_it_is_rejected() -> None:
+    assert "'x' is not part of a link" in str(run("--link", "x=1").exception)
+    assert "give only --link" in str(run("--link", LINK, "--order", "token-ring").exception)
 
 
 def test_violation_exits_with_1_and_prints_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:

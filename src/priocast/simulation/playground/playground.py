@@ -21,7 +21,7 @@ _UNTIL_RESUMED = 2**61
 _TOLD = {
     "kill": "{} crashed",
     "start": "{} started again",
-    "pause": "{} is suspended",
+    "pause": "{} is paused",
     "resume": "{} resumed",
     "cut": "nothing passes between {} and the others",
     "heal": "the network is whole again",

@@ -167,6 +167,8 @@ def _state(host: SimulatedHost, process: SimulatedProcess | None) -> str:
         return "paused"
     if process.member.view is None:
         return "joining"
+    if process.member.membership.trigger.suspended:
+        return "no quorum"
     if process.member.membership.changing:
         return "view change"
     return "state transfer" if process.member.stream.awaits_state else "active"
