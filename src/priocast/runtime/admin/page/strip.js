@@ -6,8 +6,10 @@ const TICKS_MAX = 4000;
 const LINE_SPACING_PX = [18, 18, 18, 30]; // of the lines of a class, so that each can be followed by the eye
 
 class Strip {
-  constructor(canvas) {
+  // The clock is that of the times that are added, in milliseconds.
+  constructor(canvas, clock = () => performance.now()) {
     this.canvas = canvas;
+    this.clock = clock;
     this.lines = [];
     this.lastLine = [0, 0, 0, 0]; // when the last message of each class that has a line was delivered
     this.isDrawing = false;
@@ -43,9 +45,9 @@ class Strip {
     }
   }
 
-  // Draws until the last message has left the strip: a page of an idle group costs nothing.
+  // Draws until the last message has left the strip, or the clock stops: a page of an idle group costs nothing.
   draw() {
-    const now = performance.now();
+    const now = this.clock();
     const { width, height, context } = this.prepare();
     const styles = getComputedStyle(document.documentElement);
     const colours = [0, 1, 2, 3].map((of) => styles.getPropertyValue(`--p${of}`).trim());
@@ -63,7 +65,9 @@ class Strip {
       }
     }
     context.globalAlpha = 1;
-    this.isDrawing = this.lines.length > 0 && x(this.lines[this.lines.length - 1].deliveredAt) > 0;
+    const isMoving = now !== this.drawnAt; // a clock can be stopped
+    this.drawnAt = now;
+    this.isDrawing = isMoving && this.lines.length > 0 && x(this.lines[this.lines.length - 1].deliveredAt) > 0;
     if (this.isDrawing) requestAnimationFrame(() => this.draw());
   }
 
