@@ -1,4 +1,4 @@
-"""Puts the page together: its own files, the strip and the style of the live page, Python, and the package."""
+"""Puts the page together: its own files, strip and style of the live page, Python, and the package."""
 
 import json
 import shutil
@@ -14,7 +14,17 @@ _SHARED = ("page.css", "strip.js", "icon.svg")
 _SOURCES = "priocast.zip"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: What a simulated group runs, and nothing else: a page loads it all.
-_PACKAGES = ("advice", "core", "links", "member.py", "membership", "protocols", "services", "simulation", "trace")
+_PACKAGES = (
+    "advice",
+    "core",
+    "links",
+    "member.py",
+    "membership",
+    "protocols",
+    "services",
+    "simulation",
+    "trace",
+)
 _MODULES = ("__init__.py", "compiled.py")
 
 

@@ -1,7 +1,7 @@
 """Python for WebAssembly, and msgspec for it: fetched by name and version, checked, and kept below `build/`.
 
-They come from wherever npm and pip are configured to look. A file that is there already is not fetched again, so that
-the page can be built without a network.
+They come from wherever npm and pip are configured to look. A file that is there already is not fetched again,
+so that the page can be built without a network.
 """
 
 import shutil
@@ -67,7 +67,7 @@ def fetch(cache: Path = CACHE) -> BrowserRuntime:
 
 
 def _fetch(command: list[str], wanted: Path) -> None:
-    """Run a command that writes a file of this name into its directory; keep the file if it is the right one."""
+    """Run a command that writes a file of this name into its directory; keep it if it is the right one."""
     with TemporaryDirectory(dir=wanted.parent) as place:
         try:
             done = subprocess.run(

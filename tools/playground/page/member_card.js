@@ -80,9 +80,10 @@ class MemberCard {
     this.killing.disabled = over || member.state === "starting";
     this.pausing.disabled = this.cutting.disabled = over || this.isDown;
     const queues = member.queues.map(([priority, count]) => chip(priority, `${count} ${member.is_plain ? "in order of arrival" : nameOf(priority)}`));
-    const backlog = member.backlog && !queues.length ? [element("span", "more", `${member.backlog} elsewhere or in flight`)] : [];
-    this.queues.replaceChildren(...queues, ...backlog);
-    this.unconsumed.replaceChildren(element("span", "more", member.unconsumed ? `${member.unconsumed}${member.stall_reason ? `, ${member.stall_reason}` : ""}` : ""));
+    const backlog = member.backlog && !queues.length ? [element("span", "more", `${member.backlog} that others order`)] : [];
+    const blocked = member.bottleneck && queues.length ? [element("span", "more", `waits for ${member.bottleneck}`)] : [];
+    this.queues.replaceChildren(...queues, ...backlog, ...blocked);
+    this.unconsumed.replaceChildren(element("span", "more", [member.unconsumed || "–", member.stall_reason].filter(Boolean).join(", ")));
     const more = member.undelivered_count > member.undelivered.length;
     this.undelivered.replaceChildren(...member.undelivered.map(messageChip), ...(more ? [element("span", "more", "…")] : []));
     this.undelivered.title = `${member.undelivered_count} messages`;

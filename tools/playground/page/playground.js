@@ -223,5 +223,7 @@ $("finish").addEventListener("click", () => { setPlaying(false); setStatus("chec
 $("copy").addEventListener("click", () => navigator.clipboard.writeText(location.href));
 $("speed").addEventListener("input", () => { $("speed-text").textContent = `1 s shows ${speed()} ms`; });
 $("speed-text").textContent = `1 s shows ${speed()} ms`;
+for (const change of ["resize", "focus"]) addEventListener(change, () => strip.start());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => strip.start());
 addEventListener("hashchange", () => start(location.hash));
 open().catch((error) => fail(error.message));

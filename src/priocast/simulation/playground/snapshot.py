@@ -34,8 +34,9 @@ class ShownDelivery(msgspec.Struct, frozen=True):
 class ShownMember(msgspec.Struct, frozen=True, kw_only=True):
     """A process: what it is doing, its view, its queues, and what its application received.
 
-    `queues` are the messages that wait here for a position, as pairs of priority and count. `undelivered` are
-    its own messages that it has not received itself, the oldest first, `delivered` the last ones that it has.
+    `queues` are the messages that wait here for a position, as pairs of priority and count, and `bottleneck`
+    is the member whose application they wait for. `undelivered` are its own messages that it has not received
+    itself, the oldest first, `delivered` the last ones that it has.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ShownMember(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[tuple[int, int], ...] = ()
     backlog: int = 0
     unconsumed: int = 0
+    bottleneck: str = ""
     stall_reason: str = ""
     undelivered: tuple[ShownMessage, ...] = ()
     undelivered_count: int = 0
@@ -151,6 +153,7 @@ def _with_queues(shown: ShownMember, process: SimulatedProcess, now: int) -> Sho
         queues=tuple(map(_priority_and_count, inspection.queues)),
         backlog=inspection.backlog,
         unconsumed=inspection.unconsumed,
+        bottleneck=inspection.bottleneck.name if inspection.bottleneck else "",
         stall_reason=inspection.stall_reason,
     )
 
