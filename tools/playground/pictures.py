@@ -12,10 +12,10 @@ from tools.playground.assembly import assemble
 from tools.playground.runtime import fetch
 from tools.playground.serving import served
 
-LINK = "seed=3&load=200&do=330:send:b:224:1;400:kill:d;480:send:c:224:1;560:heal"
+LINK = "seed=3&load=200&do=330:send:b:224:1;400:kill:d;480:send:c:224:1;620:heal"
 PICTURES = {
-    "playground": (1280, 1010, False),
-    "playground-dark": (1280, 1010, True),
+    "playground": (1280, 1190, False),
+    "playground-dark": (1280, 1190, True),
     "playground-phone": (390, 2000, False),
     "playground-phone-dark": (390, 2000, True),
 }
