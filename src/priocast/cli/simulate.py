@@ -75,6 +75,7 @@ OnlyFault = Annotated[
     str | None,
     typer.Option(help=f"The only kind of fault: {', '.join(get_args(FaultKind))}.", show_default="random"),
 ]
+Link = Annotated[str | None, typer.Option(help="Run what a link of the playground says, instead of seeds.")]
 Qualities = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,9 +96,7 @@ def simulate(
     load: Load = None,
     fault: OnlyFault = None,
     quality: Qualities = None,
-    link: Annotated[
-        str | None, typer.Option(help="Run what a link of the playground says, instead of seeds.")
-    ] = None,
+    link: Link = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print every option of the run. One seed only.")
     ] = False,

@@ -11,9 +11,9 @@ from priocast.core.errors import InvalidOption
 from priocast.core.priority import BACKGROUND, URGENT
 from priocast.protocols import PROTOCOLS
 from priocast.simulation.playground.bridge import Bridge
-from priocast.simulation.playground.link import Action, parse_link
+from priocast.simulation.playground.link import UserAction, parse_link
 from priocast.simulation.playground.playground import Playground, play
-from priocast.simulation.playground.snapshot import ShownMember, Snapshot, take_snapshot
+from priocast.simulation.playground.snapshot import PlaygroundSnapshot, ShownMember, take_snapshot
 from priocast.simulation.swarm import run_seed
 
 EVENTFUL = "do=200:kill:a;420:cut:b;700:start:a;900:heal;1100:pause:c;1400:end"
@@ -25,7 +25,7 @@ def after(text: str, until_ms: int) -> Playground:
     return playground
 
 
-def member(snapshot: Snapshot, name: str) -> ShownMember:
+def member(snapshot: PlaygroundSnapshot, name: str) -> ShownMember:
     return next(each for each in snapshot.members if each.name == name)
 
 
@@ -57,9 +57,9 @@ def test_the_link_of_an_eventful_run_gives_the_same_run(order: str) -> None:
 
 def test_an_urgent_message_overtakes_those_that_wait() -> None:
     playground = after("load=0&seed=2", 100)
-    playground.act(Action(100, "send", ("a",), BACKGROUND, 20))
+    playground.act(UserAction(100, "send", ("a",), BACKGROUND, 20))
     playground.advance(110)
-    playground.act(Action(110, "send", ("b",), URGENT))
+    playground.act(UserAction(110, "send", ("b",), URGENT))
     playground.advance(400)
     urgent = playground.messages.overtaking
     assert urgent is not None and urgent.priority == URGENT
@@ -70,9 +70,9 @@ def test_an_urgent_message_overtakes_those_that_wait() -> None:
 
 def test_in_a_plain_group_it_waits_like_all_others() -> None:
     playground = after("load=0&priorities=plain", 100)
-    playground.act(Action(100, "send", ("a",), BACKGROUND, 20))
+    playground.act(UserAction(100, "send", ("a",), BACKGROUND, 20))
     playground.advance(110)
-    playground.act(Action(110, "send", ("b",), URGENT))
+    playground.act(UserAction(110, "send", ("b",), URGENT))
     playground.advance(400)
     assert playground.messages.overtaking is None
     assert playground.messages.delivered["c"][-1].name == "b1"
@@ -94,15 +94,15 @@ def test_what_a_page_shows_of_the_queues() -> None:
 
 def test_a_member_is_killed_and_comes_back() -> None:
     playground = after("", 200)
-    playground.act(Action(200, "kill", ("a",)))
+    playground.act(UserAction(200, "kill", ("a",)))
     assert member(take_snapshot(playground), "a").state == "down"
     with pytest.raises(InvalidOption, match="a is not running"):
-        playground.act(Action(210, "send", ("a",)))
+        playground.act(UserAction(210, "send", ("a",)))
     playground.advance(500)
     assert member(take_snapshot(playground), "b").view_members == ("b", "c", "d")
-    playground.act(Action(500, "start", ("a",)))
+    playground.act(UserAction(500, "start", ("a",)))
     with pytest.raises(InvalidOption, match="a is running"):
-        playground.act(Action(510, "start", ("a",)))
+        playground.act(UserAction(510, "start", ("a",)))
     playground.advance(800)
     back = member(take_snapshot(playground), "a")
     assert (back.state, back.incarnation) == ("active", 2)
@@ -112,31 +112,31 @@ def test_a_member_is_killed_and_comes_back() -> None:
 
 def test_a_kill_that_the_group_cannot_survive_is_rejected_and_is_not_in_the_link() -> None:
     playground = after("members=3", 200)
-    playground.act(Action(200, "kill", ("a",)))
+    playground.act(UserAction(200, "kill", ("a",)))
     with pytest.raises(InvalidOption, match="the group would stop for good"):
-        playground.act(Action(200, "kill", ("b",)))
+        playground.act(UserAction(200, "kill", ("b",)))
     assert [str(action) for action in playground.link.actions] == ["200:kill:a"]
 
 
 def test_a_cut_separates_until_it_is_healed() -> None:
     playground = after("members=5", 200)
-    playground.act(Action(200, "cut", ("a", "b")))
+    playground.act(UserAction(200, "cut", ("a", "b")))
     playground.advance(600)
     snapshot = take_snapshot(playground)
     assert [each.cut for each in snapshot.members] == [True, True, False, False, False]
     assert member(snapshot, "c").view_members == ("c", "d", "e")
     assert member(snapshot, "a").state == "no quorum"
-    playground.act(Action(600, "heal"))
+    playground.act(UserAction(600, "heal"))
     playground.advance(900)
     assert {each.view_members for each in take_snapshot(playground).members} == {("c", "d", "e", "a", "b")}
 
 
 def test_a_pause_ends_when_it_is_resumed() -> None:
     playground = after("", 200)
-    playground.act(Action(200, "pause", ("d",)))
+    playground.act(UserAction(200, "pause", ("d",)))
     playground.advance(250)
     before = member(take_snapshot(playground), "d")
-    playground.act(Action(300, "resume", ("d",)))
+    playground.act(UserAction(300, "resume", ("d",)))
     assert before.paused and before.state == "paused"
     playground.advance(330)
     now = member(take_snapshot(playground), "d")
@@ -146,12 +146,12 @@ def test_a_pause_ends_when_it_is_resumed() -> None:
 def test_nothing_can_be_done_after_the_end_or_in_the_past() -> None:
     playground = after("load=50", 100)
     with pytest.raises(InvalidOption, match="too late: it is 100 ms"):
-        playground.act(Action(99, "heal"))
+        playground.act(UserAction(99, "heal"))
     playground.finish()
     ended = playground.time_ms
     playground.advance(ended + 1_000)
     with pytest.raises(InvalidOption, match="the run is over"):
-        playground.act(Action(ended + 1_000, "heal"))
+        playground.act(UserAction(ended + 1_000, "heal"))
     assert playground.finish() is playground.result
 
 

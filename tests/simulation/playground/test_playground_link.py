@@ -3,7 +3,7 @@
 import pytest
 
 from priocast.core.errors import InvalidOption, PriocastError, UnknownProtocol
-from priocast.simulation.playground.link import Action, parse_action, parse_link
+from priocast.simulation.playground.link import UserAction, parse_action, parse_link
 from priocast.simulation.scenario_generator import generate_scenario
 
 
@@ -79,4 +79,4 @@ def test_a_link_that_says_nothing_possible_is_rejected(text: str, said: str) -> 
 
 
 def test_an_action_has_defaults() -> None:
-    assert parse_action("5:send:a", ("a",)) == Action(5, "send", ("a",), 96, 1)
+    assert parse_action("5:send:a", ("a",)) == UserAction(5, "send", ("a",), 96, 1)

@@ -11,14 +11,14 @@ from priocast.core.priority import NAMED_LEVELS
 from priocast.protocols import all_orders
 from priocast.simulation.playground.link import MEMBERS_MAX, MEMBERS_MIN, parse_action, parse_link
 from priocast.simulation.playground.playground import Playground
-from priocast.simulation.playground.snapshot import Snapshot, take_snapshot
+from priocast.simulation.playground.snapshot import PlaygroundSnapshot, take_snapshot
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to show, and why a call was rejected."""
 
     rejected: str = ""
-    snapshot: Snapshot | None = None
+    snapshot: PlaygroundSnapshot | None = None
 
 
 class Choosable(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Bridge:
         return self._answer()
 
     def _answer(self, rejected: str = "") -> str:
-        return _json(Answer(rejected=rejected, snapshot=take_snapshot(self._playground)))
+        return _json(BridgeAnswer(rejected=rejected, snapshot=take_snapshot(self._playground)))
 
 
 def _json(value: msgspec.Struct) -> str:

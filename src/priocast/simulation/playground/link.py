@@ -39,7 +39,7 @@ _LOAD_FOR_US = 500_000
 _MIX = ((BACKGROUND, 5), (ROUTINE, 4), (URGENT, 1))
 
 
-class Action(msgspec.Struct, frozen=True):
+class UserAction(msgspec.Struct, frozen=True):
     """What somebody does at a time: with a member, or a cut with several; what is sent has a priority."""
 
     at_ms: int
@@ -67,7 +67,7 @@ class PlaygroundLink(msgspec.Struct, frozen=True, kw_only=True):
     prioritised: bool = True
     members: int = 0
     load: int = 200
-    actions: tuple[Action, ...] = ()
+    actions: tuple[UserAction, ...] = ()
 
     def __str__(self) -> str:
         parts = [f"run={'drawn' if self.drawn else 'group'}", f"seed={self.seed}"]
@@ -145,7 +145,7 @@ def parse_link(text: str) -> PlaygroundLink:
     return msgspec.structs.replace(link, actions=_parse_actions(values["do"], link.scenario().members))
 
 
-def _parse_actions(text: str, members: tuple[str, ...]) -> tuple[Action, ...]:
+def _parse_actions(text: str, members: tuple[str, ...]) -> tuple[UserAction, ...]:
     actions = tuple(parse_action(part, members) for part in text.split(";") if part)
     if len(actions) > ACTIONS_MAX:
         raise InvalidOption(f"a link has at most {ACTIONS_MAX} actions, not {len(actions)}")
@@ -154,12 +154,12 @@ def _parse_actions(text: str, members: tuple[str, ...]) -> tuple[Action, ...]:
     return actions
 
 
-def parse_action(text: str, members: tuple[str, ...]) -> Action:
+def parse_action(text: str, members: tuple[str, ...]) -> UserAction:
     """Parse an action, such as `120:send:a:224` or `180:cut:a-b`, in a group of these processes."""
     at, kind, names, priority, count, *more = [*text.split(":"), "", "", "", ""]
     if any(more):
         raise InvalidOption(f"{text!r} has too many parts for an action: time:kind:members:priority:count")
-    action = Action(
+    action = UserAction(
         _number("the time of an action", at, 0, TIME_MS_MAX),
         cast("ActionKind", _one_of("an action", kind, get_args(ActionKind))),
         tuple(filter(None, names.split("-"))),

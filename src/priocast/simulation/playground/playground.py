@@ -9,7 +9,7 @@ import msgspec
 from priocast.core.errors import InvalidOption
 from priocast.simulation.faults import Crash, NetworkCut
 from priocast.simulation.host import SimulatedHost
-from priocast.simulation.playground.link import ACTIONS_MAX, TIME_MS_MAX, Action, PlaygroundLink
+from priocast.simulation.playground.link import ACTIONS_MAX, TIME_MS_MAX, PlaygroundLink, UserAction
 from priocast.simulation.playground.messages import MessageFollower
 from priocast.simulation.process import SimulatedProcess
 from priocast.simulation.scenario import MILLISECOND
@@ -53,7 +53,7 @@ class Playground:
         self.cuts: list[tuple[tuple[str, ...], frozenset[tuple[str, str]]]] = []
         self.result: SimulatedRun | None = None
         self._choices = choices
-        self._actions: list[Action] = []
+        self._actions: list[UserAction] = []
         self._sent: list[PlannedBroadcast] = []
         if not choices.drawn:
             self.simulator.hold()
@@ -68,7 +68,7 @@ class Playground:
         self.time_ms = max(self.time_ms, min(until_ms, TIME_MS_MAX))
         self._run(self.time_ms * MILLISECOND)
 
-    def act(self, action: Action) -> None:
+    def act(self, action: UserAction) -> None:
         """Do something at a time that has not passed; raises an error if it cannot be done then."""
         if action.at_ms < self.time_ms:
             raise InvalidOption(f"{action} is too late: it is {self.time_ms} ms")
@@ -91,7 +91,7 @@ class Playground:
         A drawn run to which nobody did anything ends as it does without a playground.
         """
         if self.result is None and (self._actions or not self._choices.drawn):
-            self.act(Action(self.time_ms, "end"))
+            self.act(UserAction(self.time_ms, "end"))
         elif self.result is None:
             self._run(_UNTIL_RESUMED)
         assert self.result is not None
@@ -106,22 +106,22 @@ class Playground:
             self.result = self.simulator.result()
             self.time_ms = max(self.time_ms, self.result.duration_ns // MILLISECOND)
 
-    def _carry_out(self, action: Action) -> None:
+    def _carry_out(self, action: UserAction) -> None:
         getattr(self, f"_{action.kind}")(action)
         if action.kind in _TOLD:
             text = _TOLD[action.kind].format(", ".join(action.members))
             self.messages.tell(action.at_ms * MILLISECOND, text)
 
-    def _host(self, action: Action) -> SimulatedHost:
+    def _host(self, action: UserAction) -> SimulatedHost:
         return self.simulator.hosts[action.members[0]]
 
-    def _process(self, action: Action) -> SimulatedProcess:
+    def _process(self, action: UserAction) -> SimulatedProcess:
         process = self._host(action).process
         if process is None:
             raise InvalidOption(f"{action.members[0]} is not running: start it first")
         return process
 
-    def _send(self, action: Action) -> None:
+    def _send(self, action: UserAction) -> None:
         process, plan = self._process(action), self._host(action).plan
         for _ in range(action.count):
             name = f"{action.members[0]}.sent{len(self._sent)}"
@@ -130,7 +130,7 @@ class Playground:
             plan.add(self._sent[-1])
         process.wake()
 
-    def _kill(self, action: Action) -> None:
+    def _kill(self, action: UserAction) -> None:
         process, name = self._process(action), action.members[0]
         if not self.simulator.injector.crash(Crash(at_us=action.at_ms * 1_000, member=name)):
             raise InvalidOption(
@@ -138,28 +138,28 @@ class Playground:
             )
         self.messages.forget(str(process.member.me))
 
-    def _start(self, action: Action) -> None:
+    def _start(self, action: UserAction) -> None:
         host = self._host(action)
         if not host.gone:
             raise InvalidOption(f"{host.name} is running, or starts soon")
         host.start()
 
-    def _pause(self, action: Action) -> None:
+    def _pause(self, action: UserAction) -> None:
         self._process(action).pause(_UNTIL_RESUMED)
 
-    def _resume(self, action: Action) -> None:
+    def _resume(self, action: UserAction) -> None:
         self._process(action).resume()
 
-    def _cut(self, action: Action) -> None:
+    def _cut(self, action: UserAction) -> None:
         cut = NetworkCut(kind="halves", members=action.members, from_us=0, for_us=0)
         self.cuts.append((action.members, self.simulator.injector.cut(cut)))
 
-    def _heal(self, _: Action) -> None:
+    def _heal(self, _: UserAction) -> None:
         for _members, blocked in self.cuts:
             self.simulator.injector.heal(blocked)
         self.cuts.clear()
 
-    def _end(self, action: Action) -> None:
+    def _end(self, action: UserAction) -> None:
         self._heal(action)
         for host in self.simulator.hosts.values():
             if host.process is not None:

@@ -21,7 +21,7 @@ class ShownMessage(msgspec.Struct, frozen=True):
     overtook: int
 
 
-class ShownDelivery(msgspec.Struct, frozen=True):
+class FirstDelivery(msgspec.Struct, frozen=True):
     """The first delivery of a message, with its times in microseconds."""
 
     name: str
@@ -58,7 +58,7 @@ class ShownMember(msgspec.Struct, frozen=True, kw_only=True):
     delivered_count: int = 0
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class PlaygroundSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """A playground at one time. The digest is that of the finished run."""
 
     link: str
@@ -68,8 +68,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     time_ms: int
     members: tuple[ShownMember, ...]
-    deliveries: tuple[ShownDelivery, ...]
-    overtaking: ShownDelivery | None
+    deliveries: tuple[FirstDelivery, ...]
+    overtaking: FirstDelivery | None
     events: tuple[tuple[int, str], ...]
     guarantees: tuple[str, ...]
     violations: tuple[str, ...]
@@ -78,11 +78,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-def take_snapshot(playground: Playground) -> Snapshot:
+def take_snapshot(playground: Playground) -> PlaygroundSnapshot:
     """The playground now; deliveries are those since the last snapshot."""
     scenario, messages, link = playground.scenario, playground.messages, playground.link
     simulator, result = playground.simulator, playground.result
-    return Snapshot(
+    return PlaygroundSnapshot(
         link=str(link),
         command=link.command,
         order=scenario.order,
@@ -113,8 +113,8 @@ def _shown_message(message: FollowedMessage) -> ShownMessage:
     return ShownMessage(message.name, message.priority, message.overtook)
 
 
-def _shown_delivery(message: FollowedMessage) -> ShownDelivery:
-    return ShownDelivery(
+def _shown_delivery(message: FollowedMessage) -> FirstDelivery:
+    return FirstDelivery(
         message.name,
         message.priority,
         message.overtook,
