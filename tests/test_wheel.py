@@ -10,7 +10,8 @@ from priocast.cli.commands import COMMANDS
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 #: Where users and Spark start: the public API, the command line, the documented Spark functions, the format.
-#: The API and the commands are imported by name when they are first used.
+#: The API and the commands are imported by name when they are first used, the bridge by the page of the
+#: playground.
 ENTRY_POINTS = (
     "priocast",
     "priocast.api",
@@ -18,6 +19,7 @@ ENTRY_POINTS = (
     "priocast.cli.main",
     *(f"priocast.cli.{entry.module}" for entry in COMMANDS.values()),
     "priocast.pipeline",
+    "priocast.simulation.playground.bridge",
     "priocast.sql",
     "pyspark_priocast",
 )
