@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools import five_minutes
+from tools.browser import missing_browser
 from tools.release.distributions import build_reproducibly, check_complete, digest_of
 from tools.release.installation import VERSIONS, Environment, find_interpreters, try_extras, try_plain
 
@@ -29,6 +31,10 @@ def main(directory: str) -> None:
     missing = [version for version in VERSIONS if version not in found]
     if missing:
         print(f"not tried, because there is no interpreter here: Python {', '.join(missing)}")
+    if reason := missing_browser():
+        print(f"the first five minutes were not tried: {reason}")
+    else:
+        five_minutes.main(str(wheel))
 
 
 if __name__ == "__main__":

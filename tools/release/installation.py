@@ -46,6 +46,11 @@ class Environment:
         subprocess.run([interpreter, "-m", "venv", directory], check=True)
         self._directory = directory
 
+    @property
+    def program(self) -> Path:
+        """Its Python."""
+        return self._directory / "bin" / "python"
+
     def install(self, wheel: Path, *extras: str) -> None:
         """Install the wheel, with extras, at the versions that were tested."""
         wanted = f"priocast[{','.join(extras)}] @ {wheel.resolve().as_uri()}"
@@ -54,9 +59,8 @@ class Environment:
 
     def run(self, *arguments: str) -> str:
         """Run Python there, away from the sources; what it prints."""
-        program = self._directory / "bin" / "python"
         done = subprocess.run(
-            [program, *arguments], cwd=self._directory, capture_output=True, text=True, check=False
+            [self.program, *arguments], cwd=self._directory, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             sys.exit(f"error: {' '.join(map(str, arguments))} failed:\n{done.stdout}{done.stderr}")
