@@ -3,7 +3,7 @@
 A group of four members in one process gets three times the load that its applications can handle, by turns
 without and with a page that is open at every member; the pages are a process of their own. Printed are the
 ratios of the rates and of the processor times per message. With `--minutes` one group is watched for that
-long, and the memory of its process is printed.
+long, or runs with `--no-page`, and the memory of its process is printed.
 """
 
 import argparse
@@ -143,9 +143,9 @@ def resident_mib() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def watch_memory(minutes: float) -> None:
-    """Watch one group under load, and print the memory of its process as time passes."""
-    async with loaded_group(watched=True) as groups:
+async def watch_memory(minutes: float, *, watched: bool) -> None:
+    """Run one group under load, and print the memory of its process as time passes."""
+    async with loaded_group(watched=watched) as groups:
         for sample in range(_SAMPLES + 1):
             status = groups[0].status()
             print(
@@ -160,11 +160,12 @@ async def watch_memory(minutes: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, help="watch one group for so long, and print its memory")
+    parser.add_argument("--no-page", action="store_true", help="with --minutes: nobody has a page open")
     parser.add_argument("--watch", nargs="+", help="have a page open at these admin addresses")
     arguments = parser.parse_args()
     if arguments.watch:
         asyncio.run(watch(arguments.watch))
     elif arguments.minutes:
-        asyncio.run(watch_memory(arguments.minutes))
+        asyncio.run(watch_memory(arguments.minutes, watched=not arguments.no_page))
     else:
         asyncio.run(compare())

@@ -1,16 +1,25 @@
 """What the live page of a node is sent."""
 
 import asyncio
+import gc
+import tracemalloc
 from itertools import pairwise
 
 import msgspec
 
+from priocast.core.events import Delivery
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.membership.message_meter import UNKNOWN_WAIT, DeliverySample
 from priocast.runtime.admin.live_updates import SAMPLES_MAX, LiveNode, NodeUpdates, PageUpdate, selected
 from priocast.runtime.group import Group
 from support.nodes import nodes
 from support.waiting import run, wait_until
+
+WARM_UP = 1_200
+"""Messages after which what a member keeps of the last ones has reached its limit."""
+MEASURED = 1_000
+BYTES_PER_UPDATE_MAX = 10
+"""Less than any object that an update could leave behind."""
 
 
 def read(update: bytes) -> LiveNode:
@@ -52,6 +61,33 @@ def test_an_update_has_figures_deliveries_and_views() -> None:
     async def consume(group: Group) -> None:
         async for _ in group:
             pass
+
+    run(test)
+
+
+def test_updates_leave_nothing_in_memory() -> None:
+    async def test() -> None:
+        async with nodes(1, "tickets") as (node,):
+            updates, group = NodeUpdates(node, "127.0.0.1:9401"), Group(node.groups["tickets"])
+            events = aiter(group)
+            updates.start()
+
+            async def update_often(times: int) -> int:
+                """Broadcast, consume and gather; return how many bytes are allocated then."""
+                for _ in range(times):
+                    await group.broadcast(b"seat", URGENT)
+                    while not isinstance(await anext(events), Delivery):
+                        pass
+                    read(updates.gather())
+                gc.collect()
+                return tracemalloc.get_traced_memory()[0]
+
+            tracemalloc.start()
+            try:
+                before = await update_often(WARM_UP)
+                assert await update_often(MEASURED) - before < MEASURED * BYTES_PER_UPDATE_MAX
+            finally:
+                tracemalloc.stop()
 
     run(test)
 
