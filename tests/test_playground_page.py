@@ -134,6 +134,7 @@ def test_choices_start_another_run(driver: Chrome, page: str) -> None:
     click(driver, "#choices button")
     wanted = "run=group&seed=5&order=token-ring&priorities=plain&members=3&load=50"
     shown(driver, lambda: driver.current_url.endswith(wanted) and text(driver, "#status") == "running")
+    assert text(driver, "#ordering") == "token-ring, plain, primary group"
     assert ended(driver) == play(parse_link(driver.current_url)).digest
 
 

@@ -110,6 +110,8 @@ function begin(snapshot) {
   state.cards = new Map(snapshot.members.map(({ name }) => [name, new MemberCard(name, act)]));
   $("members").replaceChildren(...[...state.cards.values()].map((card) => card.root));
   $("overtaking").textContent = "A steep line that crosses others is a message that overtakes them.";
+  const priorities = snapshot.prioritised ? "urgent first" : "plain";
+  $("ordering").textContent = `${snapshot.order}, ${priorities}, ${snapshot.policy} group`;
   fillChoices(snapshot.link);
 }
 
