@@ -26,7 +26,7 @@ _HASHES = {
 }
 #: What a page needs of the package `pyodide`.
 _PARTS = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-_FETCH_SECONDS = 300
+_FETCH_SECONDS = 120
 
 
 class RuntimeMissing(Exception):
@@ -57,12 +57,12 @@ def fetch(cache: Path = CACHE) -> BrowserRuntime:
         npm = shutil.which("npm")
         if npm is None:
             raise RuntimeMissing("there is no npm (on Debian: apt install npm)")
-        _fetch([npm, "pack", "--silent", f"pyodide@{PYODIDE}"], pyodide)
+        _fetch([npm, "pack", "--silent", "--fetch-retries=1", f"pyodide@{PYODIDE}"], pyodide)
     if not wheel.exists():
         platform, version, abi = _PLATFORM
         only = ["--no-deps", "--only-binary", ":all:", "--implementation", "cp"]
         named = ["--platform", platform, "--python-version", version, "--abi", abi, f"msgspec=={MSGSPEC}"]
-        _fetch([sys.executable, "-m", "pip", "download", "--quiet", *only, *named], wheel)
+        _fetch([sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", *only, *named], wheel)
     return BrowserRuntime(pyodide, wheel)
 
 
