@@ -40,6 +40,7 @@ def main(wheel: str = "") -> None:
     """Take all steps; exits if one fails."""
     if reason := missing_browser():
         sys.exit(f"error: {reason}")
+    os.environ.pop("PYTHONPATH", None)  # or the clean environment would run sources instead of the wheel
     with TemporaryDirectory() as place:
         directory = Path(place)
         path = Path(wheel) if wheel else build_wheel(directory / "wheel")
