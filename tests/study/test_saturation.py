@@ -36,7 +36,7 @@ def plan_of(**options: object) -> SaturationPlan:
 
 def cell_of(**changes: object) -> SaturationCell:
     fields = {name: getattr(CELL, name) for name in CELL.__struct_fields__}
-    return SaturationCell(**(fields | changes))  # type: ignore[arg-type]
+    return SaturationCell(**(fields | changes))
 
 
 def test_all_combinations_are_cells() -> None:
