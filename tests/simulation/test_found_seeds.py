@@ -251,3 +251,11 @@ def test_a_decision_is_installed_by_a_voter_that_had_accepted_another_proposal()
 def test_the_view_that_is_being_agreed_on_keeps_its_quorum() -> None:
     """A member crashed after its promise; the next view, without an evicted one, had no quorum then."""
     assert not run_seed(1904, Choice("adaptive")).violations
+
+
+def test_a_member_that_has_not_heard_of_the_view_starts_no_round_in_it() -> None:
+    """Its members promised to follow it, and needed another round to get rid of the promise, for ever.
+
+    A round took about as long as a member waits for one, so there was always another member like this.
+    """
+    assert not run_seed(141, Choice("agreement-sets", policy="primary")).violations

@@ -276,6 +276,9 @@ class Membership:
 
     def _on_prepare(self, process: ProcessId, prepare: Prepare, now: int) -> list[MembershipOutput]:
         self.proposer.on_round_number(prepare.ballot.round)
+        view = self.view if self.options.primary and process != self.me else None
+        if view is not None and process in view.members and self.neighbours.is_behind(process, view):
+            return [CorrectMember(process)]  # a promise would outlive its round, and need another one
         objection = self.trigger.objection_to(process, prepare.voters, now)
         return self.voter.on_prepare(process, prepare, objection, now)
 
