@@ -16,8 +16,8 @@ from priocast.core.violation import Violation
 from priocast.pipeline.checks.catalogue import CHECKS
 from priocast.pipeline.verdicts import Verdict
 
-#: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+#: One fixture checks all runs: 318 s on two cores beside other tests, and a machine may be five times slower.
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
 
 SEED_FIRST = int(os.environ.get("PRIOCAST_SEED_FIRST", "0"))
 ONE_VIEW_SEEDS = range(SEED_FIRST, SEED_FIRST + 30)

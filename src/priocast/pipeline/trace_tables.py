@@ -180,12 +180,7 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
             sets = deliverer_sets(irregular, participations, words_for(views_of)).cache()
             cached += [irregular, sets]
             if may_diverge(views_of):
-                alone = rows_of(
-                    batches.where(sf.col("event") == DELIVERED), table.where("nonbinding and not irregular")
-                )
-                nonbinding = irregular.where("not binding").unionByName(
-                    as_messages(alone), allowMissingColumns=True
-                )
+                nonbinding = _nonbinding_deliveries(batches, table, irregular)
                 diverged = divergences(nonbinding, sf.broadcast(views)).cache()
                 cached.append(diverged)
                 irregular = unbound(irregular, diverged)
@@ -213,6 +208,12 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     finally:
         for frame in cached:
             frame.unpersist()
+
+
+def _nonbinding_deliveries(batches: DataFrame, table: DataFrame, irregular: DataFrame) -> DataFrame:
+    """The deliveries that bind nobody else, of irregular messages and of all others."""
+    alone = rows_of(batches.where(sf.col("event") == DELIVERED), table.where("nonbinding and not irregular"))
+    return irregular.where("not binding").unionByName(as_messages(alone), allowMissingColumns=True)
 
 
 def _check_records(
