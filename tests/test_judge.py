@@ -109,7 +109,6 @@ def test_a_member_that_ends_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 @pytest.mark.spark
-@pytest.mark.timeout(600)
 def test_replicas_under_faults_are_strictly_serialisable(spark: SparkSession, tmp_path: Path) -> None:
     run = JudgedRun(judged_task("list-append", clients=3, seed=3), tmp_path, cuts=False)
     verdict = judge_history(run.record(100, 1, lambda _: None))

@@ -16,7 +16,7 @@ from priocast.core.errors import InvalidOption
 from priocast.pipeline.cluster import Cluster, ClusterProcess, end_cluster, find_cluster, start_cluster
 from priocast.simulation.swarm import run_seed
 
-pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(2000)]
 
 CAMPAIGN = """
 import os, signal, sys
@@ -40,13 +40,13 @@ def test_campaign_and_verification_survive_the_loss_of_a_worker(tmp_path: Path) 
             start_cluster(tmp_path / "cluster", workers=1, cores=1, memory_mb=512)
         victim = cluster.processes[-1]
         command = [sys.executable, "-c", CAMPAIGN, cluster.master, str(tmp_path / "out"), str(victim.pid)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
         assert done.stdout == "24 0 0\n", done.stderr
         assert not victim.is_running
         play(ticks=2).write(tmp_path / "runs")
         command = [sys.executable, "-m", "priocast", "verify", str(tmp_path / "runs"), "--json"]
         verified = subprocess.run(
-            [*command, "--master", cluster.master], capture_output=True, text=True, timeout=500, check=False
+            [*command, "--master", cluster.master], capture_output=True, text=True, timeout=900, check=False
         )
         assert verified.returncode == 0 and json.loads(verified.stdout)["holds"], verified.stderr
     finally:

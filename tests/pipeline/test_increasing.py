@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from priocast.pipeline.increasing import not_increasing
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 Row = tuple[int, int, int]
 ROWS = 200

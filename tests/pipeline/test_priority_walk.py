@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from priocast.pipeline.checks import priority
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 NEVER = 2**63 - 1
 SCHEMA = """run string, queue_hash long, view_hash long, is_sent boolean, message string, priority int,

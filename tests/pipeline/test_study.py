@@ -13,7 +13,7 @@ from priocast.pipeline.figures.figure_files import write_figures
 from priocast.pipeline.results import StudyResult
 
 #: One fixture makes the study: 94 and 361 s on two cores that are shared with thirty busy processes.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.spark
 
 
 RUNS = {

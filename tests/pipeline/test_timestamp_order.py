@@ -19,7 +19,7 @@ from priocast.simulation.trace_writer import manifest_of
 from priocast.trace.schema import BROADCAST, DELIVERED, MessageRow, TraceRow
 from simulation.scenarios import group
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 Damage = Callable[[list[TraceRow]], list[TraceRow]]
 

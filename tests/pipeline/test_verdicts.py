@@ -34,7 +34,7 @@ from priocast.pipeline.verdicts import Verdict
 from priocast.trace.schema import BROADCAST, STOPPED, GroupEventRow
 
 #: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
 
 POLICIES = ("none", "ageing:50us", "flush:5ms")
 #: Protocols whose simulated runs, with crashes and joins, must hold, too.

@@ -8,9 +8,6 @@ from priocast.core.violation import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
-#: One fixture runs all seeds: more than 300 s on two cores that are shared with thirty busy processes.
-pytestmark = pytest.mark.timeout(900)
-
 SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "150"))
 #: Each kind of fault and of transition must occur in this share of the seeds.
 OCCURS_PERCENT_MIN = 1.0
