@@ -17,7 +17,7 @@ from support.waiting import run, wait_until
 
 WARM_UP = 1_200
 """Messages after which what a member keeps of the last ones has reached its limit."""
-MEASURED = 1_000
+ROUNDS, MEASURED = 5, 500
 BYTES_PER_UPDATE_MAX = 10
 """Less than any object that an update could leave behind."""
 
@@ -84,8 +84,11 @@ def test_updates_leave_nothing_in_memory() -> None:
 
             tracemalloc.start()
             try:
-                before = await update_often(WARM_UP)
-                assert await update_often(MEASURED) - before < MEASURED * BYTES_PER_UPDATE_MAX
+                await update_often(WARM_UP)
+                allocated = [await update_often(MEASURED) for _ in range(ROUNDS)]
+                bytes_max = MEASURED * BYTES_PER_UPDATE_MAX
+                # What leaks is left by every round; a buffer that grows, or another thread, is not.
+                assert min(after - before for before, after in pairwise(allocated)) < bytes_max
             finally:
                 tracemalloc.stop()
 
