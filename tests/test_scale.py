@@ -6,6 +6,7 @@ Calls of Python functions are counted, which does not depend on the machine.
 import gc
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from types import FrameType
 
 import pytest
@@ -93,12 +94,13 @@ def test_an_urgent_message_costs_no_more_before_a_long_queue(order: str) -> None
 def test_joining_and_leaving_again_and_again_leaves_nothing_behind() -> None:
     group = DrivenGroup(3)
     group.wait_view()
-    join_and_leave(group, range(1, 81))
-    gc.collect()
-    before = len(gc.get_objects())
-    join_and_leave(group, range(81, 161))
-    gc.collect()
-    assert len(gc.get_objects()) - before < 80, "less than one object for each cycle"
+    found = []
+    for first in (1, 81, 161, 241):
+        join_and_leave(group, range(first, first + 80))
+        gc.collect()
+        found.append(len(gc.get_objects()))
+    # What is left behind is left by every round; what other tests of this process still do is not.
+    assert min(after - before for before, after in pairwise(found)) < 80, "less than one for each cycle"
 
 
 def test_the_tables_of_scale_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
