@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -210,3 +211,30 @@ def test_rows_that_the_journal_lacks_are_in_segments_as_soon_as_there_is_room(
     shutil.copytree(tmp_path, left, ignore=shutil.ignore_patterns(left.name))
     assert [row.step for row in find_rows(left).journalled_messages] == [6, 7, 8]
     trace.close()
+
+
+def test_a_disk_that_is_found_to_be_full_while_the_driver_waits_does_not_stop_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Found by a test of a whole group: the driver waited for a thread that was slow, the thread then found the
+    # disk full, and tried again for ever. The member stood still until there was room.
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
+    monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 1)
+    monkeypatch.setattr(writer, "_RETRY_SECONDS", 1_000.0)
+    driver_waits = threading.Event()
+
+    def fail_when_the_driver_waits(*_arguments: Any) -> None:
+        driver_waits.wait(PATIENCE_SECONDS)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writer, "write_table", fail_when_the_driver_waits)
+    trace = TraceWriter(tmp_path, "r", ME)
+    threading.Timer(0.1, driver_waits.set).start()
+    emitted = 3 * writer._CHUNKS_WAITING_MAX
+    for step in range(emitted):
+        trace.emit(_row(step))
+    assert trace.waited, "the thread was slow first, and then had no room"
+    assert 0 < trace.lost < emitted
+    assert "No space left on device" in trace.problem
+    with pytest.raises(OSError, match="No space left"):
+        trace.close()

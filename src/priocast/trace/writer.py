@@ -40,6 +40,7 @@ _SEGMENT_NS = 2_000_000_000
 _PHASES = 8
 _CHUNKS_WAITING_MAX = 512
 _RETRY_SECONDS = 1.0
+_LOOK_AGAIN_SECONDS = 0.05
 
 
 class _Chunk(NamedTuple):
@@ -143,12 +144,15 @@ class TraceWriter:
         rows, self._rows = self._rows, []
         if not rows:
             return
-        is_full = self._queue.full()
-        if is_full and self._disk_error is not None and not self._closing:
-            self.lost, self._loss = len(rows), self._disk_error
-            return
-        self.waited += is_full
-        self._queue.put(_Chunk(rows, ends_segment))
+        if self._queue.full() and self._disk_error is None:
+            self.waited += 1
+        while True:
+            if self._queue.full() and self._disk_error is not None and not self._closing:
+                self.lost, self._loss = len(rows), self._disk_error
+                return
+            with suppress(queue.Full):  # the disk may be found to be full while the driver waits here
+                self._queue.put(_Chunk(rows, ends_segment), timeout=_LOOK_AGAIN_SECONDS)
+                return
 
     def _write(self) -> None:
         """Take chunks until the end, even after a failure: the driver must never wait for a dead thread."""
