@@ -25,7 +25,7 @@ demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritise
 	@$(BIN)/priocast demo
 
 test: lint  ## Run all checks and tests
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python -m tools.test_run -n $(WORKERS)
 
 fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
 	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200

@@ -216,8 +216,8 @@ def test_rows_that_the_journal_lacks_are_in_segments_as_soon_as_there_is_room(
 def test_a_disk_that_is_found_to_be_full_while_the_driver_waits_does_not_stop_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Found by a test of a whole group: the driver waited for a thread that was slow, the thread then found the
-    # disk full, and tried again for ever. The member stood still until there was room.
+    # Found by a test of a whole group: the driver waited for a slow thread, which then found the disk
+    # full, and tried again for ever. The member stood still until there was room.
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
     monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 1)
     monkeypatch.setattr(writer, "_RETRY_SECONDS", 1_000.0)
