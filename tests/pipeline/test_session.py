@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,11 +26,27 @@ try:
 except InvalidOption as error:
     print(error)
 """
+KILLED = """
+import threading
+from pyspark import SparkContext
+from priocast.core.errors import SparkEnded
+from priocast.pipeline.session import spark_session
+try:
+    with spark_session("local[1]") as spark:
+        assert spark.range(10).count() == 10
+        java = SparkContext._gateway.proc
+        threading.Timer(0.5, java.kill).start()
+        spark.range(10**15).selectExpr("sum(id % 7)").collect()
+except SparkEnded as error:
+    print(error)
+with spark_session("local[1]") as spark:
+    print(spark.range(7).count())
+"""
 
 
 def run_python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=800, check=False
     )
 
 
@@ -48,6 +65,14 @@ def test_invalid_master_gives_an_error_of_one_line() -> None:
     done = run_python(OPEN_INVALID)
     assert done.stdout.startswith("Spark cannot run on master 'nowhere': ")
     assert done.stdout.count("\n") == 1
+
+
+def test_the_end_of_java_gives_an_error_of_one_line_and_another_session_can_follow() -> None:
+    error, rows = run_python(KILLED).stdout.splitlines()
+    head, log = error.split("; log: ")
+    assert head.startswith("Spark ended in the middle of its work: its Java process was killed")
+    assert rows == "7"
+    Path(log).unlink()
 
 
 @pytest.mark.parametrize(("rows", "replans", "partitions"), [(1_000_000, "true", "4"), (1_000, "false", "1")])

@@ -33,7 +33,8 @@
     │   ├── UnusableLog              the disk failed, another process uses it, or it is another member's
     │   └── TrimmedPosition          a position that a reader asks for is not kept any more
     ├── UnavailableFeed              no feed of a group answers, or none has what a reader asks for
-    └── JavaMissing                  Spark found no Java runtime
+    ├── JavaMissing                  Spark found no Java runtime
+    └── SparkEnded                   Spark ended in the middle of its work
 
 A defect of Priocast itself is an assertion, never one of these.
 """
@@ -205,3 +206,7 @@ class UnavailableFeed(PriocastError):
 
 class JavaMissing(PriocastError):
     """Spark found no Java runtime."""
+
+
+class SparkEnded(PriocastError):
+    """Spark ended in the middle of its work; the message says how, and where its log is."""

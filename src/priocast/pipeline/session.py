@@ -1,11 +1,13 @@
 """The Spark session; only this module creates one.
 
-A session is quiet: the output of Java and Spark goes to a log beside its scratch files, and is read only if
-Spark does not start, for the reason. A session writes nothing outside its scratch directory.
+A session is quiet: the output of Java and Spark goes to a log beside its scratch files. It is read only if
+Spark does not start, for the reason, and kept only if Spark ends in the middle of its work. A session writes
+nothing else outside its scratch directory.
 """
 
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -20,8 +22,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from priocast.core.errors import InvalidOption, JavaMissing
+from priocast.core.errors import InvalidOption, JavaMissing, SparkEnded
 from priocast.pipeline.java import find_java_home
+from priocast.pipeline.java_process import how_spark_ended, stop
 from priocast.pipeline.master_probe import check_reachable
 
 LOCAL = "local[*]"
@@ -65,12 +68,19 @@ def spark_session(master: str = LOCAL, rows: int = 0) -> Iterator[SparkSession]:
         return
     check_reachable(master)
     with tempfile.TemporaryDirectory(prefix="priocast-spark-", ignore_cleanup_errors=True) as scratch:
-        session = _start(master, Path(scratch), rows)
+        log = Path(scratch) / "spark.log"
+        session = _start(master, Path(scratch), rows, log)
         try:
             session.sparkContext.setLogLevel("ERROR")
             yield session
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            if how := how_spark_ended(error):
+                raise SparkEnded(
+                    f"Spark ended in the middle of its work: {how}; log: {_keep(log)}"
+                ) from error
+            raise
         finally:
-            session.sparkContext.stop()
+            stop(session.sparkContext)
 
 
 def plan_for(session: SparkSession, rows: int) -> None:
@@ -81,11 +91,17 @@ def plan_for(session: SparkSession, rows: int) -> None:
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
-def _start(master: str, scratch: Path, rows: int) -> SparkSession:
+def _keep(log: Path) -> Path:
+    """Save a log from the removal of its scratch directory."""
+    descriptor, name = tempfile.mkstemp(prefix="priocast-spark-", suffix=".log")
+    os.close(descriptor)
+    return Path(shutil.copy(log, name))
+
+
+def _start(master: str, scratch: Path, rows: int, log: Path) -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     conf = _settings(master, scratch, rows)
-    log = scratch / "spark.log"
     try:
         with log.open("w") as output:
             # The first session of a process starts Java; later ones use the running one.
