@@ -1,9 +1,12 @@
 """What each quality of service costs: rates, delivery times and tightness beside the total order and TCP.
 
-Rates: all members send as fast as they deliver, and the ways of sending take turns in one group. A call has
-as many messages with a quality as with the total order, as many are in flight, and the application takes them
-one by one and does next to nothing with them. On a busy machine the processor time per message says more than
-the rate. Times: one member sends one message at a time, as in `priocast study xamp`. Processes of one
+Rates: all members send as fast as they may, and the ways of sending take turns in one group. A call has as
+many messages with a quality as with the total order, as many are in flight, and the application takes them
+one by one and does next to nothing with them. A message is in flight until its sender knows that it is done:
+with the total order and *unreliable* when it delivers the message itself, with the others when it has the
+receipt. (A sender delivers its own causal message at once, whatever the others have received: without the
+receipts it would be ahead of them by seconds.) On a busy machine the processor time per message says more
+than the rate. Times: one member sends one message at a time, as in `priocast study xamp`. Processes of one
 machine share a clock, so the raw one-way time is measured, not halved.
 """
 
@@ -82,7 +85,7 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
     """The messages per second that this member delivers, and the processor time, by way of sending."""
     delivered = 0
     rates: dict[str, tuple[float, float]] = {}
-    window = _Window()
+    window, by_delivery = _Window(), True
 
     async def receive() -> None:
         nonlocal delivered
@@ -96,8 +99,8 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
                 else:
                     continue
                 delivered += 1
-                if sender == me:
-                    window.on_delivered()
+                if sender == me and by_delivery:
+                    window.leave(1)
 
     async with priocast.join(
         "bench",
@@ -111,7 +114,7 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
         receiving = asyncio.create_task(receive())
         for name in names:
             await context.barrier()
-            window.in_flight = 0
+            window.in_flight, by_delivery = 0, not _has_answers(name)
             sending = asyncio.create_task(_send(group, name, load, window))
             await asyncio.sleep(SECONDS / 4)
             started, before, processor = time.perf_counter(), delivered, time.process_time()
@@ -134,9 +137,9 @@ class _Window:
         self.in_flight = 0
         self._has_room = asyncio.Event()
 
-    def on_delivered(self) -> None:
-        """The application has taken a message of this member."""
-        self.in_flight -= 1
+    def leave(self, count: int) -> None:
+        """So many messages of this member are done."""
+        self.in_flight -= count
         if self.in_flight <= IN_FLIGHT - UNITS:
             self._has_room.set()
 
@@ -155,9 +158,15 @@ async def _send(group: priocast.Group, name: str, load: Load, window: _Window) -
         if name == TOTAL_ORDER:
             await group.broadcast_many(payloads)
         else:
-            group.send_nowait(payloads, quality=parse_quality(name)).add_done_callback(
-                asyncio.Future.exception
-            )
+            receipt = group.send_nowait(payloads, quality=parse_quality(name))
+            receipt.add_done_callback(asyncio.Future.exception)
+            if _has_answers(name):
+                receipt.add_done_callback(lambda _: window.leave(UNITS))
+
+
+def _has_answers(name: str) -> bool:
+    """Whether the recipients answer, so that there is a receipt."""
+    return name != TOTAL_ORDER and parse_quality(name).count != 0
 
 
 def _rates_table(members: int, rounds: list[dict[str, Rate]]) -> Table:

@@ -203,3 +203,20 @@ def test_one_omission_causes_one_retransmission() -> None:
     )
     lan.run(START_MS + 200)
     assert cost_of(lan, message).data == 2
+
+
+@pytest.mark.parametrize("quality", [RELIABLE, at_least(3), CAUSAL], ids=str)
+def test_a_response_that_comes_before_the_message_counts(quality: Quality) -> None:
+    # Found at full load: histories grew to hundreds of messages. A recipient dropped responses that another
+    # link had brought before the message, waited for them, and sent the message again.
+    retransmissions = []
+    for seed in range(30):
+        lan = Lan(4, seed=seed, ordered=False)
+        for sender in range(4):
+            lan.send(sender, quality)
+        lan.run(200)
+        assert len(lan.receipts) == 4
+        retransmissions += [
+            each for _, each in lan.frames if isinstance(each, ServiceData) and each.retry > 1
+        ]
+    assert retransmissions == []

@@ -3,9 +3,9 @@
 import pytest
 
 from priocast.core.errors import Overloaded
-from priocast.core.quality import ATOMIC, RELIABLE, TIGHT, Quality, at_least
-from priocast.services.packets import ServiceData
-from services.builders import A, C
+from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, Quality, at_least
+from priocast.services.packets import ServiceData, TransmissionId
+from services.builders import A, B, C
 from services.lan import MS, Lan
 
 NEVER = 10**15
@@ -88,3 +88,20 @@ def test_a_message_that_others_wait_for_is_accepted_without_room() -> None:
     assert lan.services[C].held == 1
     lan.run(100)
     assert [each for each, _ in lan.delivered[C]] == [first, second]
+
+
+def test_a_member_does_not_wait_for_what_it_has_rejected() -> None:
+    # Found by seed 2 of a trial: b rejected its own first message, and held the second one back for it. The
+    # others knew that nobody waits for the first one, forgot both, and b delivered what the second one caused
+    # before the second one.
+    lan = Lan(3, held_max=1, ordered=False)
+    lan.stall(1, until=101 * MS)
+    filling = lan.send(0, CAUSAL, to=[1])
+    lan.run(100)
+    rejected = lan.send(1, CAUSAL)
+    following: list[TransmissionId] = []
+    lan.at(101 * MS, lambda: following.append(lan.send(1, CAUSAL)))
+    lan.run(102)
+    assert lan.delivered[B] == [(filling, 0), (following[0], 0)], "at once"
+    lan.run(200)
+    assert lan.receipts[rejected].rejected == {"b": "no room"}

@@ -16,7 +16,7 @@ from priocast.services.dissemination import Dissemination
 from priocast.services.fifo_order import FifoOrder
 from priocast.services.gaps import Gaps
 from priocast.services.options import ServiceOptions
-from priocast.services.outputs import Arrived, Deliver, Multicast, ServiceOutput, Settled
+from priocast.services.outputs import Arrived, Deliver, GivenUp, Multicast, ServiceOutput, Settled
 from priocast.services.packets import (
     HISTORY_MAX,
     HISTORY_RECIPIENTS_MAX,
@@ -167,6 +167,11 @@ class DisseminatedQualities:
                 case Arrived(data):
                     self._gaps.on_arrived(data.id)
                     self._on_arrived(data, result)
+                    result += self._released(now)
+                case GivenUp(data):
+                    self._gaps.on_arrived(data.id)
+                    if data.quality.kind in FIFO_KINDS:
+                        self._fifo.on_given_up(data.id, data.open_from)
                     result += self._released(now)
                 case Settled(message):
                     self._causal.on_settled(message)

@@ -4,7 +4,8 @@ A *best effort* message is transmitted by its sender until enough recipients hav
 fails, some recipients may have it and others not. For *at least* every recipient that has received the
 message is responsible as well: it collects the responses, which go to all, and transmits the message
 itself if some are missing. A recipient waits longer than the sender, and the later ones longest, so that
-one omission causes one retransmission. Of *n* recipients that must have it, the sender is not one.
+one omission causes one retransmission. Of *n* recipients that must have it, the sender is not one. A
+response can come before the message, by another link, and counts when the message is there.
 
 *Causal* and *delta* disseminate their messages like *reliable*, and differ in when a recipient delivers them.
 """
@@ -18,6 +19,7 @@ from priocast.services.options import ServiceOptions
 from priocast.services.outputs import (
     Arrived,
     Finished,
+    GivenUp,
     Multicast,
     SendReceipt,
     ServiceOutput,
@@ -53,6 +55,7 @@ class Dissemination:
         self._mine: dict[int, None] = {}  # the numbers of this process's messages that are transmitted
         self._incomplete: dict[TransmissionId, list[ProcessId]] = {}  # causal ones, and who did not answer
         self._rejected: dict[TransmissionId, str] = {}
+        self._early: dict[TransmissionId, dict[ProcessId, Response]] = {}  # to what has not come yet
 
     # Inputs
 
@@ -67,7 +70,7 @@ class Dissemination:
     def on_data(self, peer: ProcessId, data: ServiceData, now: int) -> list[ServiceOutput]:
         """A message came from its sender, or from a recipient on its behalf."""
         is_known = self._received.has(data.id)
-        reason = "" if is_known else self._rejected.get(data.id) or self._rejection(data, now)
+        reason = self._rejected.get(data.id) or ("" if is_known else self._rejection(data, now))
         outputs: list[ServiceOutput] = []
         is_answered = data.quality.count != 0
         response = Response(data.id, data.retry, reason)
@@ -75,13 +78,9 @@ class Dissemination:
             outputs += self._answers(peer, data, response)
         if is_known and data.id in self._running and peer != self._me:
             self._running[data.id].transmission.on_sent_by_another(now)
-        if reason:
-            self._reject(data, reason)
-        elif not is_known:
+        if not is_known:
             self._received.add(data.id, data.open_from)
-            outputs.append(Arrived(data))
-            if recipients_transmit(data.quality) and data.id.sender != self._me:
-                outputs += self._assume(data, now)
+            outputs += self._reject(data, reason) if reason else self._accept(data, now)
         if is_answered and not reason:
             outputs += self.on_response(self._me, response)
         return outputs
@@ -90,12 +89,9 @@ class Dissemination:
         """A recipient has a message, or cannot accept it."""
         running = self._running.get(response.id)
         if running is None:
+            self._keep_early(peer, response)
             return []
-        if response.reason and peer in running.transmission.missing:
-            running.rejected[peer.name] = response.reason
-            running.transmission.on_departure(peer)  # it is not waited for, and does not count
-        elif not response.reason:
-            running.transmission.on_response(peer, response.retry, True)
+        running.on_response(peer, response)
         return self._ended(running)
 
     def on_tick(self, now: int) -> list[ServiceOutput]:
@@ -172,12 +168,28 @@ class Dissemination:
         missing = tuple(process.name for process in self._present.among(data.recipients))
         return SendReceipt(message=data.id, accepted=True, missing=missing, rounds=1)
 
+    def _accept(self, data: ServiceData, now: int) -> list[ServiceOutput]:
+        outputs: list[ServiceOutput] = [Arrived(data)]
+        if recipients_transmit(data.quality) and data.id.sender != self._me:
+            outputs += self._assume(data, now)
+        return outputs
+
     def _assume(self, data: ServiceData, now: int) -> list[ServiceOutput]:
         """Become responsible for a message of another process, which has its message."""
         patience_ns = self._options.patience_ns(data.recipients.index(self._me))
         running = self._start(data, patience_ns, now, send_first=False)
         running.transmission.on_response(data.id.sender, 0, True)
+        for peer, response in self._early.pop(data.id, {}).items():
+            running.on_response(peer, response)
         return self._ended(running)
+
+    def _keep_early(self, peer: ProcessId, response: Response) -> None:
+        message = response.id
+        if message.sender == self._me or self._received.has(message):
+            return
+        self._early.setdefault(message, {})[peer] = response
+        if len(self._early) > DECISIONS_KEPT:
+            del self._early[next(iter(self._early))]
 
     def _repeated(self, running: "_Running") -> Multicast:
         data, transmission = running.data, running.transmission
@@ -202,11 +214,13 @@ class Dissemination:
             outputs.append(Finished(running.receipt, data.message_count))
         return outputs
 
-    def _reject(self, data: ServiceData, reason: str) -> None:
+    def _reject(self, data: ServiceData, reason: str) -> list[ServiceOutput]:
         """Remember it: a retransmission is rejected as well, because the receipt says that it was."""
         self._rejected[data.id] = reason
+        self._early.pop(data.id, None)
         if len(self._rejected) > DECISIONS_KEPT:
             del self._rejected[next(iter(self._rejected))]
+        return [GivenUp(data)]
 
     def _answers(self, peer: ProcessId, data: ServiceData, response: Response) -> list[ServiceOutput]:
         """The response to what `peer` transmitted, for those that wait for it.
@@ -246,6 +260,14 @@ class _Running:
         self.data = data
         self.transmission = transmission
         self.rejected: dict[str, str] = {}
+
+    def on_response(self, peer: ProcessId, response: Response) -> None:
+        """A recipient has the message, or cannot accept it: then it is not waited for, and does not count."""
+        if not response.reason:
+            self.transmission.on_response(peer, response.retry, True)
+        elif peer in self.transmission.missing:
+            self.rejected[peer.name] = response.reason
+            self.transmission.on_departure(peer)
 
     @property
     def receipt(self) -> SendReceipt:

@@ -34,9 +34,10 @@ class FifoOrder:
         self._held[data.id] = data
         return self.release()
 
-    def on_given_up(self, message: TransmissionId) -> None:
-        """A message will not come any more."""
-        self._given_up.setdefault(message.sender, set()).add(message.number)
+    def on_given_up(self, message: TransmissionId, open_from: int = 0) -> None:
+        """A message will not come any more; its sender no longer transmits those before `open_from`."""
+        given_up = self._given_up.get(message.sender, set())
+        self._given_up[message.sender] = {each for each in given_up if each >= open_from} | {message.number}
 
     def is_overtaken(self, data: ServiceData) -> bool:
         """Whether a later message of its sender was delivered, so that this one cannot be."""

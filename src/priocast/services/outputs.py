@@ -32,6 +32,12 @@ class Settled(msgspec.Struct, frozen=True):
     id: TransmissionId
 
 
+class GivenUp(msgspec.Struct, frozen=True):
+    """This process has rejected a message: it will never deliver it, and nothing waits for it here."""
+
+    data: ServiceData
+
+
 class Finished(msgspec.Struct, frozen=True):
     """A transmission of this process has ended; `receipt` is what the callers of `send` get.
 
@@ -64,4 +70,4 @@ class SendReceipt(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int = 0
 
 
-ServiceOutput = Multicast | Arrived | Deliver | Settled | Finished | Suspected
+ServiceOutput = Multicast | Arrived | Deliver | Settled | GivenUp | Finished | Suspected
