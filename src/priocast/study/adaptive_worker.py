@@ -9,12 +9,11 @@ import time
 
 import msgspec
 
-from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ServiceDelivery, ViewChange
+from priocast.core.events import Delivery, ServiceDelivery
 from priocast.core.priority import ROUTINE
 from priocast.core.quality import parse_quality
 from priocast.runtime.group import Group
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
 _PROGRESS_SECONDS = 0.2
@@ -64,8 +63,8 @@ class _Consumer:
                 self.delivered += 1
             elif isinstance(event, ServiceDelivery):
                 self.delivered += 1
-            elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+            else:
+                check_undisturbed(event)
             if self.delivered == self._total:
                 return
 

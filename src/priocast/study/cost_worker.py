@@ -13,12 +13,11 @@ import time
 
 import msgspec
 
-from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ViewChange
+from priocast.core.events import Delivery
 from priocast.core.priority import HIGHEST, LOWEST
 from priocast.runtime.group import Group
 from priocast.study.machine_load import busy_seconds, resident_bytes
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.study.step_times import ENTER, LEAVE, StepTimes, time_steps
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
@@ -139,8 +138,8 @@ class CostMember:
                     self._record(event, time.monotonic_ns())
                     if self.has_finished:
                         report(self._report())
-            elif not self.has_finished and _is_disturbed_by(event):
-                raise GroupClosed(f"the run failed, because the view changed: {event}")
+            elif not self.has_finished:
+                check_undisturbed(event)
 
     def _record(self, delivery: Delivery, now: int) -> None:
         task, message = self._task, delivery.message
@@ -186,11 +185,6 @@ class CostMember:
             await asyncio.sleep(_MEMORY_SECONDS)
             if self._meter is not None and not self.has_finished:
                 self._meter.sample()
-
-
-def _is_disturbed_by(event: object) -> bool:
-    """Whether this is another view than the first one."""
-    return isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1)
 
 
 async def work(task: CostTask) -> None:

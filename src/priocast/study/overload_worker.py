@@ -8,10 +8,9 @@ import hashlib
 import time
 from collections import deque
 
-from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ViewChange
+from priocast.core.events import Delivery
 from priocast.runtime.group import Group
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.study.workload import Workload
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
@@ -84,8 +83,8 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
             await handler.handle(event)
             if handler.delivered == total:
                 return
-        elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-            raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+        else:
+            check_undisturbed(event)
 
 
 async def _report(handler: Handler) -> None:

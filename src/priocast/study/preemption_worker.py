@@ -11,11 +11,10 @@ import time
 
 import msgspec
 
-from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ViewChange
+from priocast.core.events import Delivery
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.runtime.group import Group
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
 _SLOW_MS = 60_000.0
@@ -64,8 +63,8 @@ class PreemptionReplica:
                 await self._execute(event, tasks)
                 if len(self._begun) == self._task.total:
                     return
-            elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+            else:
+                check_undisturbed(event)
 
     async def _execute(self, delivery: Delivery, tasks: asyncio.TaskGroup) -> None:
         message = delivery.message

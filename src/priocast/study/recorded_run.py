@@ -1,7 +1,11 @@
-"""What the workers of recorded runs share: the task, and how a member joins."""
+"""What the workers of recorded runs share: the task, how a member joins, and what a run must not contain."""
 
 from pathlib import Path
 
+import msgspec
+
+from priocast.core.errors import GroupClosed
+from priocast.core.events import Event, Evicted, ViewChange
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
@@ -23,8 +27,8 @@ class RecordedRunTask(MemberTask, frozen=True, kw_only=True):
     run: str
     order: str
     options: OrderingOptions
-    trace: str
-    labels: dict[str, str]
+    trace: str = ""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     admin: str | None = None
 
 
@@ -50,3 +54,9 @@ def join_run(
         labels=task.labels if task.trace else None,
         admin=task.admin,
     )
+
+
+def check_undisturbed(event: Event) -> None:
+    """Raise an error if the view has changed: a run is measured in its first view."""
+    if isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
+        raise GroupClosed(f"the run failed, because the view changed: {event.reason}")

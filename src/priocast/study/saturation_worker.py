@@ -13,11 +13,10 @@ from array import array
 
 import msgspec
 
-from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ViewChange
+from priocast.core.events import Delivery
 from priocast.runtime.group import Group
 from priocast.study.overload_worker import Handler
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.study.saturation import counted_period
 from priocast.study.workload import MIX
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
@@ -90,8 +89,8 @@ class SaturationMember:
                     await handler.handle(event)
                 if self.delivered == task.messages * task.members:
                     return
-            elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+            else:
+                check_undisturbed(event)
 
     def _record(self, delivery: Delivery) -> None:
         message = delivery.message

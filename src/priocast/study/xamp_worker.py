@@ -11,14 +11,14 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
-from priocast.core.events import Delivery, Evicted, ServiceDelivery, ViewChange
+from priocast.core.errors import DeadlineExceeded, InvalidInput
+from priocast.core.events import Delivery, ServiceDelivery
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.quality import QualityKind, parse_quality
 from priocast.runtime.group import Group
 from priocast.services.options import ServiceOptions
 from priocast.study.raw_exchange import RawRecipient, RawSender
-from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
 RAW = "raw"
@@ -102,8 +102,8 @@ class XampMember:
                 self.delivered_at[int.from_bytes(payload[:NUMBER_BYTES])] = now
                 if self._own_delivery is not None:
                     self._own_delivery.set_result(None)
-            elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+            else:
+                check_undisturbed(event)
 
     async def send_all(self, raw: RawSender) -> None:
         """Send all messages, one at a time."""
