@@ -83,12 +83,10 @@ def run_members(part: Callable[..., Awaitable[Any]], load: Load, *arguments: obj
         for rank, member in enumerate(members):
             group.start_member(
                 BenchmarkTask(
-                    member=member.member,
-                    listen=member.listen,
-                    peers=member.peers,
+                    **member,
                     part=f"{part.__module__}:{part.__qualname__}",
                     rank=rank,
-                    addresses=[each.listen for each in members],
+                    addresses=[each["listen"] for each in members],
                     load=load,
                     arguments=[*arguments],
                 )

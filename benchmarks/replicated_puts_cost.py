@@ -58,10 +58,7 @@ def apply_us() -> float:
 async def put_us(outstanding: int) -> float:
     """What three members need for a put, when each has so many of them outstanding."""
     async with AsyncExitStack() as stack:
-        joining = [
-            priocast.replicate("puts", Store(), member=each.member, listen=each.listen, peers=each.peers)
-            for each in loopback_members(MEMBERS)
-        ]
+        joining = [priocast.replicate("puts", Store(), **member) for member in loopback_members(MEMBERS)]
         stores = await asyncio.gather(*map(stack.enter_async_context, joining))
         return min([await _round_us(stores, outstanding) for _ in range(ROUNDS)])
 

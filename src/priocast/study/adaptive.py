@@ -103,9 +103,7 @@ def carry_out(variant: LoadVariant, traces: Path, on_progress: Callable[[int], N
     load = variant.load
     tasks = [
         SenderTask(
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
+            **member,
             run=variant.name,
             order=variant.order,
             options=variant.options,

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from priocast.core.errors import GroupClosed, InvalidOption
+from priocast.core.errors import InvalidOption
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols import check_order
 from priocast.study.cost_worker import NUMBER_BYTES, CostReport, CostTask
-from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_in_agreement
 
 PAPER_ORDERS = ("sequencer-ub", "token-ring", "causal-history")
 VARIANTS = {"plain": False, "prioritised": True}
@@ -87,14 +87,10 @@ def measure_cell(plan: CostPlan, cell: CostCell, on_progress: Callable[[int], No
     """Carry out one run on processes of this machine, over TCP on the loopback network."""
     tasks = [
         CostTask(
+            **member,
             run=cell.name,
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
             order=cell.order,
             options=cell.options,
-            trace="",
-            labels={},
             rate=cell.rate,
             deliveries=plan.deliveries,
             dropped=plan.dropped,
@@ -103,7 +99,4 @@ def measure_cell(plan: CostPlan, cell: CostCell, on_progress: Callable[[int], No
         )
         for member in loopback_members(cell.members)
     ]
-    reports = run_tasks(_WORKER, tasks, on_progress)
-    if len({report.digest for report in reports}) > 1:
-        raise GroupClosed(f"{cell.name}: the members did not deliver the same messages in the same order")
-    return reports
+    return run_in_agreement(cell.name, _WORKER, tasks, on_progress)

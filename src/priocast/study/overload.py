@@ -67,10 +67,8 @@ def carry_out(
     """
     tasks = [
         OverloadTask(
+            **member,
             run=planned.name,
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
             order=planned.order,
             options=planned.options,
             workload=planned.workload,

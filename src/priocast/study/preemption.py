@@ -96,9 +96,7 @@ def carry_out(
     """Run the drill on processes of this machine, over TCP on the loopback network."""
     tasks = [
         PreemptionTask(
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
+            **member,
             run=planned.name,
             order=planned.order,
             options=planned.options,

@@ -89,9 +89,7 @@ def measure_round(members: int, plan: InsertionPlan, on_progress: Callable[[int]
     echo = str(free_addresses(1)[0])
     tasks = [
         InsertionTask(
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
+            **member,
             ways=list(VARIANTS),
             messages=plan.messages,
             payload_bytes=plan.payload_bytes,

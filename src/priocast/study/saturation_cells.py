@@ -9,11 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from priocast.core.errors import GroupClosed
 from priocast.study.saturation import PROCESSES, SaturationCell, SaturationPlan, SaturationResult
 from priocast.study.saturation_simulated import simulate_cell
 from priocast.study.saturation_worker import SaturationReport, SaturationTask
-from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_in_agreement
 
 _WORKER = WorkerProgram("priocast.study.saturation_worker", SaturationReport)
 
@@ -32,14 +31,10 @@ def _run_processes(
 ) -> SaturationResult:
     tasks = [
         SaturationTask(
+            **member,
             run=cell.order,
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
             order=cell.order,
             options=cell.options,
-            trace="",
-            labels={},
             number=number,
             members=cell.members,
             messages=plan.messages_of(cell),
@@ -53,9 +48,7 @@ def _run_processes(
             zip(loopback_members(cell.members), cell.handling_us(), strict=True)
         )
     ]
-    reports = run_tasks(_WORKER, tasks, on_progress)
-    if len({report.digest for report in reports}) > 1:
-        raise GroupClosed(f"{cell.order}: the members did not deliver the same messages in the same order")
+    reports = run_in_agreement(cell.order, _WORKER, tasks, on_progress)
     return SaturationResult(
         min(report.delivered_per_second for report in reports),
         [priority for report in reports for priority in report.priorities],

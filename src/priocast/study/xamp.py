@@ -87,9 +87,7 @@ def measure_group(
     raw = [str(address) for address in free_addresses(members)]
     tasks = [
         XampTask(
-            member=member.member,
-            listen=member.listen,
-            peers=member.peers,
+            **member,
             run=run_name(members),
             order=ORDER,
             options=OrderingOptions(),

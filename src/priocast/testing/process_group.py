@@ -13,7 +13,7 @@ import msgspec
 from priocast.core.errors import GroupClosed
 from priocast.testing.addresses import free_addresses
 from priocast.testing.child_process import ChildProcess, wait_until
-from priocast.testing.worker import MemberProgress, MemberTask
+from priocast.testing.worker import MemberAddresses, MemberProgress, MemberTask
 
 _JOIN_SECONDS = 120.0
 _SILENCE_SECONDS = 300.0
@@ -131,11 +131,11 @@ class ProcessGroup(Generic[ReportT]):
         )
 
 
-def loopback_members(count: int) -> list[MemberTask]:
+def loopback_members(count: int) -> list[MemberAddresses]:
     """The names and addresses of members on the loopback network."""
     addresses = [str(address) for address in free_addresses(count)]
     return [
-        MemberTask(
+        MemberAddresses(
             member=member_name(index), listen=address, peers=[each for each in addresses if each != address]
         )
         for index, address in enumerate(addresses)
@@ -179,6 +179,19 @@ def run_tasks(
             on_progress(seen[1])
         group.leave()
         return [report for member in members if (report := member.last_report) is not None]
+
+
+def run_in_agreement(
+    run: str,
+    program: WorkerProgram[ProgressT],
+    tasks: Sequence[MemberTask],
+    on_progress: Callable[[int], None],
+) -> list[ProgressT]:
+    """`run_tasks` for the run of this name; raises `GroupClosed` if the members delivered differently."""
+    reports = run_tasks(program, tasks, on_progress)
+    if len({report.digest for report in reports}) > 1:
+        raise GroupClosed(f"{run}: the members did not deliver the same messages in the same order")
+    return reports
 
 
 def _delivered(members: Sequence[WorkerProcess[ProgressT]]) -> int:

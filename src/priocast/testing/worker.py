@@ -7,7 +7,7 @@ ends, it leaves. Its parent's side is `process_group`.
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 import msgspec
 
@@ -16,8 +16,16 @@ from priocast.runtime import event_loop
 from priocast.runtime.gc_freeze import freeze_gc
 
 
+class MemberAddresses(TypedDict):
+    """The name and the address of a member, and the addresses of the others: the fields of every task."""
+
+    member: str
+    listen: str
+    peers: list[str]
+
+
 class MemberTask(msgspec.Struct, frozen=True, kw_only=True):
-    """The task of one member: its name, its address, and the addresses of the others."""
+    """The task of one member; its fields are those of `MemberAddresses`."""
 
     member: str
     listen: str
