@@ -5,6 +5,7 @@ import base64
 import itertools
 import json
 
+from benchmarks.peers.etcd_gateway import Connection, is_written, request_of, text_of, wait_ready
 from benchmarks.peers.member_loop import PeerClient, run_member
 
 SERVERS = 3
@@ -20,20 +21,18 @@ class EtcdMember(PeerClient):
         self.addresses, servers = self.addresses[:-SERVERS], self.addresses[-SERVERS:]
         host, port = servers[self.rank % SERVERS].split(":")
         self._keys = itertools.count()
-        self._free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+        self._free: asyncio.Queue[Connection] = asyncio.Queue()
         self._puts: set[asyncio.Task[None]] = set()
         for _ in range(CONNECTIONS):
             self._free.put_nowait(await asyncio.open_connection(host, int(port)))
-        async with asyncio.timeout(_READY_SECONDS):
-            while not await self._is_written(connection := await self._free.get(), b"/ready", b""):
-                await asyncio.sleep(0.2)  # the servers have no leader yet
-                self._free.put_nowait(connection)
+        connection = await self._free.get()
+        await wait_ready(connection)
         self._free.put_nowait(connection)
         reader, self._watch_writer = await asyncio.open_connection(host, int(port))
         request: dict[str, object] = {
-            "create_request": {"key": _text(_PREFIX), "range_end": _text(_PREFIX_END)}
+            "create_request": {"key": text_of(_PREFIX), "range_end": text_of(_PREFIX_END)}
         }
-        self._watch_writer.write(_http("/v3/watch", request))
+        self._watch_writer.write(request_of("/v3/watch", request))
         created = asyncio.get_running_loop().create_future()
         self._watching = asyncio.create_task(self._watch(reader, created))
         async with asyncio.timeout(_READY_SECONDS):
@@ -58,24 +57,11 @@ class EtcdMember(PeerClient):
         self._puts.add(task)
         task.add_done_callback(self._puts.discard)
 
-    async def _put(
-        self, connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], payload: bytes
-    ) -> None:
+    async def _put(self, connection: Connection, payload: bytes) -> None:
         key = _PREFIX + f"{self.rank}/{next(self._keys)}".encode()
-        if not await self._is_written(connection, key, payload):
+        if not await is_written(connection, key, payload):
             raise ConnectionError("etcd did not accept a put")
         self._free.put_nowait(connection)
-
-    @staticmethod
-    async def _is_written(
-        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], key: bytes, value: bytes
-    ) -> bool:
-        reader, writer = connection
-        writer.write(_http("/v3/kv/put", {"key": _text(key), "value": _text(value)}))
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split()[0])
-        await reader.readexactly(length)
-        return b" 200 " in head.partition(b"\r\n")[0]
 
     async def settle(self) -> None:
         await asyncio.gather(*self._puts)
@@ -85,16 +71,6 @@ class EtcdMember(PeerClient):
         self._watch_writer.close()
         while not self._free.empty():
             self._free.get_nowait()[1].close()
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _http(path: str, document: dict[str, object]) -> bytes:
-    body = json.dumps(document).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: etcd\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
 
 
 if __name__ == "__main__":
