@@ -9,11 +9,9 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import textwrap
 import time
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -22,7 +20,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tools.browser import browser, missing_browser
-from tools.release.distributions import ROOT
+from tools.release.distributions import ROOT, exported_sources
 from tools.release.installation import Environment
 
 Result = TypeVar("Result")
@@ -63,12 +61,7 @@ def take_steps(program: Path, directory: Path, *demo_options: str) -> None:
 
 def build_wheel(directory: Path) -> Path:
     """A wheel of the sources of the last commit."""
-    with TemporaryDirectory() as sources:
-        exported = subprocess.run(
-            ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
-        ).stdout
-        with tarfile.open(fileobj=BytesIO(exported)) as archive:
-            archive.extractall(sources, filter="data")
+    with exported_sources() as sources:
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel"]
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-w", directory, sources], check=True)
     return next(directory.glob("*.whl"))

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -61,13 +63,20 @@ def normalised(archive: bytes, epoch: int) -> bytes:
     return packed.getvalue()
 
 
-def _build(out: Path, epoch: str) -> list[Path]:
+@contextmanager
+def exported_sources() -> Iterator[str]:
+    """A directory with the sources of the last commit, as long as it is needed."""
     with TemporaryDirectory() as sources:
         exported = subprocess.run(
             ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
         ).stdout
         with tarfile.open(fileobj=BytesIO(exported)) as archive:
             archive.extractall(sources, filter="data")
+        yield sources
+
+
+def _build(out: Path, epoch: str) -> list[Path]:
+    with exported_sources() as sources:
         subprocess.run(
             [sys.executable, "-m", "build", "--outdir", out, sources],
             env=os.environ | {"SOURCE_DATE_EPOCH": epoch, "PIP_CONSTRAINT": str(CONSTRAINTS)},
