@@ -1,7 +1,7 @@
 """Deliberate faults in membership, flush and links: each is one mistake that a tired programmer might make.
 
 A mutant is a function that injects the fault for the duration of a test. `test_mutants.py` shows that the
-simulator's checkers catch each of them.
+simulator's checkers catch them, `test_scripted_mutants.py` catches those that the simulator meets rarely.
 """
 
 from collections.abc import Callable, Collection, Sequence

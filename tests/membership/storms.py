@@ -158,29 +158,6 @@ def requests(seed: int, **life: Any) -> Scenario:
     return msgspec.structs.replace(scenario, workload=workload)
 
 
-def deafness(seed: int, **life: Any) -> Scenario:
-    """The coordinator hears nobody, and everybody hears it: it continues to order while it is voted out."""
-    dice = Random(f"deafness {seed}")
-    from_us = dice.randint(60_000, 100_000)
-    faults = {
-        "cuts": tuple(
-            NetworkCut(kind="one-way", members=(name, "a"), from_us=from_us, for_us=3 * FAILURE_US)
-            for name in "bc"
-        ),
-        "reordering_percent": 30,
-        "reordering_us": 60_000,
-    }
-    scenario = storm(seed, 3, faults, **life)
-    return msgspec.structs.replace(
-        scenario,
-        workload=msgspec.structs.replace(
-            scenario.workload, messages=(400, 0, 0), rate_per_second=(1_000, 1, 1), burst=1
-        ),
-        ordering=OrderingOptions(window=1_000),
-        network=NetworkOptions(latency_us=3_000),
-    )
-
-
 def renewals(seed: int, **life: Any) -> Scenario:
     """The order is changed again and again, while frames are slow."""
     dice = Random(f"renewals {seed}")

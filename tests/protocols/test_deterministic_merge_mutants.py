@@ -1,5 +1,7 @@
 """Deliberate faults in the merge: one plausible mistake each, and the guarantee that finds it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
@@ -7,8 +9,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received
 from priocast.protocols.history import merge as deterministic_merge
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
-from protocols.harness import Delivered, Group
-from protocols.mutants import Mutant, name_of, schedules_find, script_finds
+from protocols.guarantees import check_total_order
+from protocols.harness import Delivered, Group, Violation
+from protocols.mutants import Mutant, Patch, name_of, schedules_find, script_finds, single_test_finds
 from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.trusting import ignoring
 
@@ -98,7 +101,6 @@ IN_SCHEDULES: list[Mutant] = [
     (dummies_cause_dummies, {LIVENESS}),
     (slots_are_skipped_up_to_one_round_too_few, {LIVENESS}),
     (slots_are_merged_as_they_arrive, {TOTAL_ORDER}),
-    (a_round_is_merged_without_late_slots, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
     (ignoring(skips_of_others_are_not_counted), {LIVENESS}),
 ]
@@ -109,6 +111,26 @@ def test_the_property_suite_finds_the_mutant_of_the_merge(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedules_find(mutant, ORDER, monkeypatch)
+
+
+def slots_cross() -> None:
+    """Both members fill their slots of round 0 before they receive anything: b's own slot is not the next."""
+    group = Group(["a", "b"], ORDER, OrderingOptions())
+    for name in ("a", "b"):
+        group.broadcast(name, 0, [name.encode()])
+        group.turn(name)
+    assert group.deliver("a", "b") == group.deliver("b", "a") == 1
+    assert group.consume("a", 2) == group.consume("b", 2) == 2
+    check_total_order(group.journal)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "case", "guarantee"), [(a_round_is_merged_without_late_slots, slots_cross, TOTAL_ORDER)]
+)
+def test_a_case_finds_the_mutant_of_the_merge(
+    mutate: Patch, case: Callable[[], None], guarantee: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    single_test_finds(mutate, case, monkeypatch, Violation, match=f"^{guarantee}: ")
 
 
 def _urgent_after_a_stream(count: int) -> list[bytes]:
