@@ -26,7 +26,7 @@ from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.locks import ReorderLocks
 from protocols import test_reorder_locks as of_the_locks
 from protocols.harness import Group
-from protocols.mutants import Patch, recorded, single_test_finds
+from protocols.mutants import Patch, check_single_test_finds, recorded
 from protocols.test_scripts import replay
 
 SCRIPTS = (
@@ -110,4 +110,4 @@ COORDINATOR, DISTRIBUTED = (
 def test_a_case_finds_the_mutant(
     mutant: Patch, case: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single_test_finds(mutant, case, monkeypatch)
+    check_single_test_finds(mutant, case, monkeypatch)

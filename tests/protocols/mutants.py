@@ -17,7 +17,7 @@ from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from protocols.harness import Violation
 from protocols.schedules import MILLISECOND, cases, check, check_waiting_in
 from protocols.test_scripts import SCRIPTS, replay
-from protocols.view_sequences import play_views, view_sequences
+from protocols.view_sequences import check_views, view_sequences
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Mutant = tuple[Patch, Collection[str]]
@@ -39,28 +39,30 @@ def name_of(case: object) -> str:
     return "-".join(filter(None, words))
 
 
-def schedules_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_schedules_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some schedule violates one of the guarantees of the mutant's row."""
     mutate, guarantees = mutant
     mutate(monkeypatch)
-    found_in_schedules(order, guarantees)
+    check_found_in_schedules(order, guarantees)
 
 
-def view_sequences_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_view_sequences_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some sequence of views violates one of the guarantees of the mutant's row."""
     mutate, guarantees = mutant
     mutate(monkeypatch)
-    found_in_view_sequences(order, guarantees)
+    check_found_in_view_sequences(order, guarantees)
 
 
-def script_finds(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch, may_stop: bool = False) -> None:
+def check_script_finds(
+    mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch, may_stop: bool = False
+) -> None:
     """A script has another outcome; if it `may_stop`, it need not run to its end."""
     text = recorded(script)
     mutate(monkeypatch)
     assert (_replayed_or_stopped if may_stop else replay)(text) != text
 
 
-def single_test_finds(
+def check_single_test_finds(
     mutate: Patch,
     test: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -81,26 +83,26 @@ def recorded(script: str) -> str:
     return text
 
 
-def found_in_schedules(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
+def check_found_in_schedules(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
     """Some schedule violates one of these guarantees."""
-    found(cases(order, *twin), check, guarantees)
+    check_found(cases(order, *twin), check, guarantees)
 
 
-def found_by_waiting(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
+def check_found_by_waiting(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
     """In some schedule a member names a bottleneck that cannot end the wait, or none."""
-    found(cases(order, *twin), check_waiting_in, guarantees)
+    check_found(cases(order, *twin), check_waiting_in, guarantees)
 
 
-def found_in_view_sequences(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
+def check_found_in_view_sequences(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
     """Some sequence of views violates one of these guarantees.
 
     Every second one is short: most mutants show in two views with few messages, and drawing takes the time.
     """
     short = view_sequences([order], [twin], views_max=2, bursts_max=4)
-    found(short | view_sequences([order], [twin]), play_views, guarantees)
+    check_found(short | view_sequences([order], [twin]), check_views, guarantees)
 
 
-def found(
+def check_found(
     drawn: st.SearchStrategy[Drawn], play: Callable[[Drawn], object], guarantees: Collection[str]
 ) -> None:
     """Some example violates one of these guarantees."""

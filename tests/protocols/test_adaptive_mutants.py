@@ -26,11 +26,11 @@ from priocast.protocols.adaptive.slots import DEFAULT_ID, Distribution
 from protocols import test_adaptive
 from protocols.mutants import (
     Mutant,
-    found_in_view_sequences,
+    check_found_in_view_sequences,
+    check_schedules_find,
+    check_single_test_finds,
+    check_view_sequences_find,
     name_of,
-    schedules_find,
-    single_test_finds,
-    view_sequences_find,
 )
 from protocols.shared_mutants import a_sender_sends_what_came_first
 
@@ -265,30 +265,30 @@ IN_SCHEDULES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, "adaptive", monkeypatch)
+    check_schedules_find(mutant, "adaptive", monkeypatch)
 
 
 def test_view_sequences_find_stamps_without_a_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    view_sequences_find((stamps_do_not_name_the_view, (TIMESTAMP_ORDER,)), "adaptive", monkeypatch)
+    check_view_sequences_find((stamps_do_not_name_the_view, (TIMESTAMP_ORDER,)), "adaptive", monkeypatch)
 
 
 def test_view_sequences_find_positions_that_depend_on_the_order_of_arrival(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_message_depends_on_what_arrived_last(monkeypatch)
-    found_in_view_sequences("adaptive", (VIEW_SYNCHRONY,))
+    check_found_in_view_sequences("adaptive", (VIEW_SYNCHRONY,))
 
 
 def test_adaptive_weights_after_loss_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_adaptive.TestChanges().test_adaptive_weights_after_loss
-    single_test_finds(only_the_proposer_sends_the_weights, case, monkeypatch)
+    check_single_test_finds(only_the_proposer_sends_the_weights, case, monkeypatch)
 
 
 def test_adaptive_new_view_default_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_adaptive.TestChanges().test_adaptive_new_view_default
-    single_test_finds(weights_outlive_a_view, case, monkeypatch, match="b has another weight")
+    check_single_test_finds(weights_outlive_a_view, case, monkeypatch, match="b has another weight")
 
 
 def test_an_open_slot_must_not_be_skipped_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_adaptive.TestPartitions().test_what_follows_an_open_slot_is_sent_again
-    single_test_finds(open_slots_are_skipped_at_the_end, case, monkeypatch)
+    check_single_test_finds(open_slots_are_skipped_at_the_end, case, monkeypatch)

@@ -27,11 +27,11 @@ from protocols.mutants import (
     Mutant,
     Patch,
     Twin,
-    found_in_schedules,
+    check_found_in_schedules,
+    check_schedules_find,
+    check_script_finds,
+    check_single_test_finds,
     name_of,
-    schedules_find,
-    script_finds,
-    single_test_finds,
 )
 from protocols.shared_mutants import sorted_by
 from protocols.trusting import trusting
@@ -176,7 +176,7 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, "agreement-proposal", monkeypatch)
+    check_schedules_find(mutant, "agreement-proposal", monkeypatch)
 
 
 @pytest.mark.parametrize("twin", [AGEING, FLUSH], ids=["ageing", "flush"])
@@ -185,7 +185,7 @@ def test_the_schedules_find_a_starter_without_the_policy(
     mutate: Patch, twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_schedules("agreement-proposal", (PRIORITY,), twin)
+    check_found_in_schedules("agreement-proposal", (PRIORITY,), twin)
 
 
 @pytest.mark.parametrize("policy", [orders.AGEING, orders.FLUSH], ids=str)
@@ -195,9 +195,9 @@ def test_the_policy_against_starvation_is_needed(
 ) -> None:
     starter = test_agreement_proposal.TestTheStarter()
     case = starter.test_what_has_waited_long_enough_since_its_arrival_precedes_urgent_messages
-    single_test_finds(mutate, partial(case, policy), monkeypatch)
+    check_single_test_finds(mutate, partial(case, policy), monkeypatch)
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(mutate, script, monkeypatch)
+    check_script_finds(mutate, script, monkeypatch)

@@ -28,12 +28,12 @@ from protocols.mutants import (
     Mutant,
     Patch,
     Twin,
-    found_in_schedules,
+    check_found_in_schedules,
+    check_schedules_find,
+    check_script_finds,
+    check_single_test_finds,
+    check_view_sequences_find,
     name_of,
-    schedules_find,
-    script_finds,
-    single_test_finds,
-    view_sequences_find,
 )
 from protocols.shared_mutants import sorted_by
 from protocols.trusting import trusting
@@ -140,7 +140,7 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, "agreement-sets", monkeypatch)
+    check_schedules_find(mutant, "agreement-sets", monkeypatch)
 
 
 @pytest.mark.parametrize(("mutate", "twin"), IN_FULL_SETS, ids=["strict", "ageing", "flush"])
@@ -149,32 +149,32 @@ def test_the_schedules_find_what_is_wrong_in_a_full_set(
 ) -> None:
     monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 1)
     mutate(monkeypatch)
-    found_in_schedules("agreement-sets", (PRIORITY,), twin)
+    check_found_in_schedules("agreement-sets", (PRIORITY,), twin)
 
 
 @pytest.mark.parametrize("policy", [orders.AGEING, orders.FLUSH], ids=str)
 def test_the_policy_against_starvation_is_needed(policy: Starvation, monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_agreement_sets.TestASet().test_what_has_waited_long_enough_fits_before_what_is_urgent
     test = partial(case, policy, monkeypatch)
-    single_test_finds(a_full_set_has_what_is_most_urgent, test, monkeypatch)
+    check_single_test_finds(a_full_set_has_what_is_most_urgent, test, monkeypatch)
 
 
 def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     trusting(the_plain_twin_reverses_a_sender)(monkeypatch)
-    found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS,), PLAIN)
+    check_found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS,), PLAIN)
 
 
 @pytest.mark.parametrize("mutant", IN_VIEW_SEQUENCES, ids=name_of)
 def test_view_sequences_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    view_sequences_find(mutant, "agreement-sets", monkeypatch)
+    check_view_sequences_find(mutant, "agreement-sets", monkeypatch)
 
 
 def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_agreement_sets.TestDecisions().test_they_are_applied_in_order_when_the_messages_have_arrived
     fault = "a#1 decides about position 41; expected 40"
-    single_test_finds(decisions_are_applied_as_they_arrive, case, monkeypatch, PeerFault, fault)
+    check_single_test_finds(decisions_are_applied_as_they_arrive, case, monkeypatch, PeerFault, fault)
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(mutate, script, monkeypatch)
+    check_script_finds(mutate, script, monkeypatch)

@@ -12,10 +12,10 @@ from protocols.harness import Group
 from protocols.mutants import (
     Mutant,
     Patch,
-    found_in_view_sequences,
+    check_found_in_view_sequences,
+    check_schedules_find,
     name_of,
     recorded,
-    schedules_find,
 )
 from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.test_scripts import replay
@@ -127,7 +127,7 @@ IN_SCHEDULES: list[Mutant] = [
 def test_the_property_suite_finds_the_mutant_of_skeen(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedules_find(mutant, ORDER, monkeypatch)
+    check_schedules_find(mutant, ORDER, monkeypatch)
 
 
 def _end_a_view_that_lacks_a_final_timestamp() -> dict[str, End]:
@@ -156,7 +156,7 @@ def test_a_view_ends_with_all_final_timestamps(monkeypatch: pytest.MonkeyPatch) 
 
 def test_view_sequences_find_that_private_proposals_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     a_view_ends_with_everything_by_the_known_timestamps(monkeypatch)
-    found_in_view_sequences(ORDER, {VIEW_SYNCHRONY})
+    check_found_in_view_sequences(ORDER, {VIEW_SYNCHRONY})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,13 @@ from priocast.core.guarantees import LIVENESS, TOTAL_ORDER
 from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.timestamped import _MemberHistory
 from protocols import test_all_ack
-from protocols.mutants import Mutant, name_of, schedules_find, script_finds, single_test_finds
+from protocols.mutants import (
+    Mutant,
+    check_schedules_find,
+    check_script_finds,
+    check_single_test_finds,
+    name_of,
+)
 
 
 def a_silent_member_never_acknowledges(patch: pytest.MonkeyPatch) -> None:
@@ -64,13 +70,13 @@ IN_SCHEDULES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, "all-ack", monkeypatch)
+    check_schedules_find(mutant, "all-ack", monkeypatch)
 
 
 def test_a_script_finds_acknowledgements_that_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(an_acknowledgement_is_sent_at_once, "all-ack-waits-for-the-slowest", monkeypatch)
+    check_script_finds(an_acknowledgement_is_sent_at_once, "all-ack-waits-for-the-slowest", monkeypatch)
 
 
 def test_a_stream_of_messages_does_not_postpone_the_acknowledgement(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_all_ack.TestSilence().test_one_acknowledgement_is_for_all_that_was_received
-    single_test_finds(a_received_message_postpones_the_acknowledgement, case, monkeypatch)
+    check_single_test_finds(a_received_message_postpones_the_acknowledgement, case, monkeypatch)

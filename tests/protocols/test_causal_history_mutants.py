@@ -21,12 +21,12 @@ from protocols.mutants import (
     PLAIN,
     Mutant,
     Patch,
-    found_in_schedules,
-    found_in_view_sequences,
+    check_found_in_schedules,
+    check_found_in_view_sequences,
+    check_schedules_find,
+    check_script_finds,
+    check_single_test_finds,
     name_of,
-    schedules_find,
-    script_finds,
-    single_test_finds,
 )
 from protocols.trusting import trusting
 
@@ -167,27 +167,27 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, "causal-history", monkeypatch)
+    check_schedules_find(mutant, "causal-history", monkeypatch)
 
 
 def test_the_schedules_find_a_plain_twin_with_priorities(monkeypatch: pytest.MonkeyPatch) -> None:
     the_plain_twin_honours_priorities(monkeypatch)
-    found_in_schedules("causal-history", (PRIORITY,), PLAIN)
+    check_found_in_schedules("causal-history", (PRIORITY,), PLAIN)
 
 
 def test_history_own_message_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_causal_history.TestOwnMessages().test_history_own_message
     fault = "something of rank 0 has timestamp 1, too"
-    single_test_finds(a_member_does_not_wait_for_its_own_packets, case, monkeypatch, match=fault)
+    check_single_test_finds(a_member_does_not_wait_for_its_own_packets, case, monkeypatch, match=fault)
 
 
 def test_view_sequences_find_positions_that_depend_on_the_order_of_arrival(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_message_depends_on_what_arrived_last(monkeypatch)
-    found_in_view_sequences("causal-history", (VIEW_SYNCHRONY,))
+    check_found_in_view_sequences("causal-history", (VIEW_SYNCHRONY,))
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(mutate, script, monkeypatch)
+    check_script_finds(mutate, script, monkeypatch)

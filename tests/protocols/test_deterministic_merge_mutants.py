@@ -11,7 +11,14 @@ from priocast.protocols.history import merge as deterministic_merge
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
 from protocols.guarantees import check_total_order
 from protocols.harness import Delivered, Group, Violation
-from protocols.mutants import Mutant, Patch, name_of, schedules_find, script_finds, single_test_finds
+from protocols.mutants import (
+    Mutant,
+    Patch,
+    check_schedules_find,
+    check_script_finds,
+    check_single_test_finds,
+    name_of,
+)
 from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.trusting import ignoring
 
@@ -110,7 +117,7 @@ IN_SCHEDULES: list[Mutant] = [
 def test_the_property_suite_finds_the_mutant_of_the_merge(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedules_find(mutant, ORDER, monkeypatch)
+    check_schedules_find(mutant, ORDER, monkeypatch)
 
 
 def slots_cross() -> None:
@@ -130,7 +137,7 @@ def slots_cross() -> None:
 def test_a_case_finds_the_mutant_of_the_merge(
     mutate: Patch, case: Callable[[], None], guarantee: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single_test_finds(mutate, case, monkeypatch, Violation, match=f"^{guarantee}: ")
+    check_single_test_finds(mutate, case, monkeypatch, Violation, match=f"^{guarantee}: ")
 
 
 def _urgent_after_a_stream(count: int) -> list[bytes]:
@@ -154,4 +161,4 @@ def test_without_a_pace_an_urgent_message_waits_for_everything(monkeypatch: pyte
 
 
 def test_the_script_finds_that_there_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(there_is_no_pace, "merge-pace", monkeypatch)
+    check_script_finds(there_is_no_pace, "merge-pace", monkeypatch)

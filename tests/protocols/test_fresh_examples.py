@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from priocast.protocols import PROTOCOLS
 from protocols.mutants import AGEING, FLUSH, PLAIN, STRICT, Twin
 from protocols.schedules import cases, check
-from protocols.view_sequences import play_views, view_sequences
+from protocols.view_sequences import check_views, view_sequences
 
 TWINS = (STRICT, PLAIN, AGEING, FLUSH)
 _EXAMPLES = 5
@@ -63,7 +63,7 @@ def test_guarantees_hold_in_fresh_schedules(fresh_seed: int, fresh_seconds: floa
 def test_guarantees_hold_in_fresh_view_changes(fresh_seed: int, fresh_seconds: float) -> None:
     for round_seed, order, twin in rounds(fresh_seed, fresh_seconds):
         try:
-            draw(view_sequences([order], [twin]), play_views, round_seed)
+            draw(view_sequences([order], [twin]), check_views, round_seed)
         except BaseException as error:
             error.add_note(f"fresh examples: {order}, round {round_seed}")
             raise

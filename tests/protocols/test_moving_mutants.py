@@ -27,12 +27,12 @@ from priocast.protocols.ring.ring import Ring
 from priocast.protocols.ring.token_requests import TokenRequests
 from protocols.mutants import (
     Patch,
-    found,
-    found_in_schedules,
-    found_in_view_sequences,
+    check_found,
+    check_found_in_schedules,
+    check_found_in_view_sequences,
+    check_script_finds,
+    check_single_test_finds,
     name_of,
-    script_finds,
-    single_test_finds,
 )
 from protocols.schedules import check
 from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
@@ -232,7 +232,7 @@ def test_the_schedules_find_the_mutant(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_schedules(order, guarantees)
+    check_found_in_schedules(order, guarantees)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_slow_links_show_the_mutant(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found(skewed_cases(order), check, guarantees)
+    check_found(skewed_cases(order), check, guarantees)
 
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
@@ -261,7 +261,7 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A script that cannot be played to its end shows it, too."""
-    script_finds(mutate, script, monkeypatch, may_stop=True)
+    check_script_finds(mutate, script, monkeypatch, may_stop=True)
 
 
 def submitted_messages_are_not_sent_again(patch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_view_sequences_find_messages_that_are_not_sent_again(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted_messages_are_not_sent_again(monkeypatch)
-    found_in_view_sequences(order, {INTEGRITY})
+    check_found_in_view_sequences(order, {INTEGRITY})
 
 
 IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [
@@ -304,4 +304,4 @@ IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [
 def test_a_single_test_finds_the_mutant(
     mutate: Patch, tested: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single_test_finds(mutate, tested, monkeypatch)
+    check_single_test_finds(mutate, tested, monkeypatch)

@@ -33,8 +33,8 @@ from protocols.mutants import (
     STRICT,
     Patch,
     Twin,
-    found_by_waiting,
-    found_in_schedules,
+    check_found_by_waiting,
+    check_found_in_schedules,
     name_of,
 )
 from protocols.schedules import MILLISECOND
@@ -238,7 +238,7 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
 @pytest.mark.parametrize("mutate", [the_sequencer_names_no_bottleneck, the_sequencer_waits_for_the_fastest])
 def test_the_property_of_waiting_finds_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    found_by_waiting("sequencer-ub", {LIVENESS})
+    check_found_by_waiting("sequencer-ub", {LIVENESS})
 
 
 @pytest.mark.parametrize(("mutate", "twin", "guarantee"), MUTANTS, ids=map(name_of, MUTANTS))
@@ -246,4 +246,4 @@ def test_the_property_suite_finds_the_mutant(
     mutate: Patch, twin: Twin, guarantee: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_schedules("sequencer-ub", {guarantee}, twin)
+    check_found_in_schedules("sequencer-ub", {guarantee}, twin)

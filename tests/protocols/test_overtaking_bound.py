@@ -21,7 +21,7 @@ from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation
-from protocols.mutants import Patch, found
+from protocols.mutants import Patch, check_found
 from protocols.orders import patiently
 from protocols.ranked_queue import ids
 from protocols.schedules import NAMES, Case, play, schedules
@@ -164,7 +164,7 @@ def the_lowest_level_alone_is_protected(patch: pytest.MonkeyPatch) -> None:
 )
 def test_the_check_of_the_bound_can_fail(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    found(cases("reorder", [1, 2, 3]), lambda case: check_bound(play(case)), {PRIORITY})
+    check_found(cases("reorder", [1, 2, 3]), lambda case: check_bound(play(case)), {PRIORITY})
 
 
 def test_a_member_that_waits_for_its_own_application_continues_when_it_consumes() -> None:

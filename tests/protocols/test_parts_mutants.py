@@ -8,7 +8,7 @@ from priocast.core.protocol import Consume, OrderingOptions, Received
 from priocast.protocols.parts import CountParts, Parts, _OpenPart
 from protocols.guarantees import check_all
 from protocols.harness import Group, Violation
-from protocols.mutants import Patch, found_in_schedules, found_in_view_sequences
+from protocols.mutants import Patch, check_found_in_schedules, check_found_in_view_sequences
 from protocols.schedules import MILLISECOND
 
 Mutant = tuple[Patch, str, set[str]]
@@ -185,7 +185,7 @@ def test_the_property_suite_finds_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_schedules(order, guarantees)
+    check_found_in_schedules(order, guarantees)
 
 
 @pytest.mark.parametrize(("mutate", "order", "guarantees"), AT_ITS_END, ids=_names(AT_ITS_END))
@@ -193,4 +193,4 @@ def test_view_sequences_find_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_view_sequences(order, guarantees)
+    check_found_in_view_sequences(order, guarantees)

@@ -25,7 +25,7 @@ from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 from protocols import test_lock_queue as of_the_queue
 from protocols import test_reorder_locks as of_the_protocol
 from protocols.locks_in_turn import ReorderLocksInTurn
-from protocols.mutants import Patch, found_in_schedules, single_test_finds
+from protocols.mutants import Patch, check_found_in_schedules, check_single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
 from protocols.trusting import trusting
 
@@ -330,7 +330,7 @@ SEEN = of_the_protocol.TestWhatAnApplicationSees()
 def test_a_case_finds_the_mutant(
     mutant: Patch, case: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    single_test_finds(mutant, case, monkeypatch, (AssertionError, PeerFault))
+    check_single_test_finds(mutant, case, monkeypatch, (AssertionError, PeerFault))
 
 
 def test_concurrent_insertions_need_the_rules_of_the_concurrent_version(
@@ -347,4 +347,4 @@ def test_concurrent_insertions_need_the_rules_of_the_concurrent_version(
             original(self)
 
     monkeypatch.setattr(ReorderLocksInTurn, "_lock_next", lock_next)
-    found_in_schedules(ReorderLocksInTurn.NAME, {TOTAL_ORDER})
+    check_found_in_schedules(ReorderLocksInTurn.NAME, {TOTAL_ORDER})

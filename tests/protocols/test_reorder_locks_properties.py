@@ -16,7 +16,7 @@ from protocols.harness import Group
 from protocols.locks_in_turn import ReorderLocksInTurn
 from protocols.orders import TWINS, Twin, patiently
 from protocols.schedules import NAMES, Case, check, check_waiting_in, options, play, schedules
-from protocols.view_sequences import ViewSequence, play_views, view_sequences
+from protocols.view_sequences import ViewSequence, check_views, view_sequences
 
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
@@ -57,7 +57,7 @@ class TestAnySchedule:
                 each._replace(options=msgspec.structs.replace(each.options, distributed=distributed))
                 for each in sequence.views
             ]
-            play_views(sequence._replace(views=views))
+            check_views(sequence._replace(views=views))
 
         holds()
 

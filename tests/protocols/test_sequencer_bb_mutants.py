@@ -22,10 +22,10 @@ from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.mutants import (
     Mutant,
-    found_by_waiting,
+    check_found_by_waiting,
+    check_schedules_find,
+    check_view_sequences_find,
     name_of,
-    schedules_find,
-    view_sequences_find,
 )
 from protocols.shared_mutants import (
     a_place_rests_on_the_packet_that_came_last,
@@ -125,12 +125,12 @@ IN_SCHEDULES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, ORDER, monkeypatch)
+    check_schedules_find(mutant, ORDER, monkeypatch)
 
 
 def test_the_property_of_waiting_finds_the_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     the_sequencer_waits_for_the_fastest(monkeypatch)
-    found_by_waiting(ORDER, {LIVENESS})
+    check_found_by_waiting(ORDER, {LIVENESS})
 
 
 def messages_are_not_kept_for_others(patch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ IN_LIVES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_LIVES, ids=name_of)
 def test_view_sequences_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    view_sequences_find(mutant, ORDER, monkeypatch)
+    check_view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])

@@ -32,11 +32,11 @@ from protocols.mutants import (
     Mutant,
     Patch,
     Twin,
-    found,
+    check_found,
+    check_schedules_find,
+    check_script_finds,
+    check_view_sequences_find,
     name_of,
-    schedules_find,
-    script_finds,
-    view_sequences_find,
 )
 from protocols.schedules import cases
 from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
@@ -162,14 +162,14 @@ IN_SCHEDULES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    schedules_find(mutant, ORDER, monkeypatch)
+    check_schedules_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize(
     "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_not_checked], ids=name_of
 )
 def test_the_script_of_late_binding_shows_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(mutate, "uub-late-binding-grant-order", monkeypatch)
+    check_script_finds(mutate, "uub-late-binding-grant-order", monkeypatch)
 
 
 def requests_are_served_by_arrival(patch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_the_property_of_grants_finds_the_mutant(
     mutate: Patch, twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found(cases(ORDER, *twin), check_grants, {PRIORITY})
+    check_found(cases(ORDER, *twin), check_grants, {PRIORITY})
 
 
 def what_has_a_number_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
     ids=name_of,
 )
 def test_view_sequences_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    view_sequences_find(mutant, ORDER, monkeypatch)
+    check_view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,11 @@ from protocols.harness import Group, Violation
 from protocols.mutants import (
     Mutant,
     Patch,
-    found_by_waiting,
-    found_in_view_sequences,
+    check_found_by_waiting,
+    check_found_in_view_sequences,
+    check_schedules_find,
+    check_script_finds,
     name_of,
-    schedules_find,
-    script_finds,
 )
 from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.trusting import trusting
@@ -156,19 +156,19 @@ IN_SCHEDULES: list[Mutant] = [
 def test_the_property_suite_finds_the_mutant_of_the_ring(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schedules_find(mutant, ORDER, monkeypatch)
+    check_schedules_find(mutant, ORDER, monkeypatch)
 
 
 def test_the_property_of_waiting_finds_that_the_holder_names_no_bottleneck(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     the_holder_names_no_bottleneck(monkeypatch)
-    found_by_waiting(ORDER, {LIVENESS})
+    check_found_by_waiting(ORDER, {LIVENESS})
 
 
 def test_view_sequences_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
     trusting(every_view_begins_at_0)(monkeypatch)
-    found_in_view_sequences(ORDER, {LIVENESS})
+    check_found_in_view_sequences(ORDER, {LIVENESS})
 
 
 def test_the_token_does_not_circulate_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,4 +217,4 @@ def test_a_holder_that_accepts_the_token_early_exceeds_the_window(
 
 @pytest.mark.parametrize("mutate", [the_token_is_accepted_early, a_holder_never_passes_the_token])
 def test_the_scripts_find_the_mutant_of_the_ring(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    script_finds(mutate, "token-accepted-late", monkeypatch, may_stop=True)
+    check_script_finds(mutate, "token-accepted-late", monkeypatch, may_stop=True)

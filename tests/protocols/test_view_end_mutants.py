@@ -19,7 +19,7 @@ from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.mutants import Patch, found_in_view_sequences, name_of
+from protocols.mutants import Patch, check_found_in_view_sequences, name_of
 from protocols.trusting import ignoring, trusting
 
 
@@ -173,4 +173,4 @@ def test_view_sequences_find_the_mutant(
     mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_view_sequences("sequencer-ub", {guarantee})
+    check_found_in_view_sequences("sequencer-ub", {guarantee})

@@ -10,7 +10,7 @@ from priocast.core.message import TO_ALL
 from priocast.core.protocol import OrderingOptions
 from protocols.orders import ORDERED_TWINS, ORDERS, TWINS, patiently
 from protocols.schedules import Broadcast
-from protocols.view_sequences import ViewPlan, ViewSequence, play_views, view_sequences
+from protocols.view_sequences import ViewPlan, ViewSequence, check_views, view_sequences
 
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
@@ -18,7 +18,7 @@ def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str)
     @settings(max_examples=patiently(16))
     @given(view_sequences([order], [TWINS[twin]]))
     def holds(sequence: ViewSequence) -> None:
-        play_views(sequence)
+        check_views(sequence)
 
     holds()
 
@@ -27,7 +27,7 @@ def test_the_order_may_change_from_view_to_view() -> None:
     @settings(max_examples=patiently(100))
     @given(view_sequences(ORDERS, list(TWINS.values())))
     def holds(sequence: ViewSequence) -> None:
-        play_views(sequence)
+        check_views(sequence)
 
     holds()
 
@@ -42,4 +42,4 @@ def test_what_waits_through_three_orders_stays_in_order(order: str, priority: in
         ViewPlan(order, OrderingOptions(prioritised=prioritised), list(said), 0b11, 0, 100, assembled)
         for prioritised in (True, False, True, False, True)
     ]
-    play_views(ViewSequence(2, views))
+    check_views(ViewSequence(2, views))

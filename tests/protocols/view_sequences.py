@@ -73,7 +73,7 @@ class End(NamedTuple):
     position: int
 
 
-def play_views(sequence: ViewSequence) -> None:
+def check_views(sequence: ViewSequence) -> None:
     """Execute a sequence; raises the guarantee that it violates."""
     serials, said = count(), 6 * sum(len(plan.actions) for plan in sequence.views)
     names = NAMES[: sequence.size]
