@@ -76,8 +76,10 @@ class TestFounding:
     @pytest.mark.parametrize("changed", [{"rejoin": False}, {"founders": 1}])
     def test_some_options_may_differ(self, changed: dict[str, Any]) -> None:
         group = founded("ab")
-        group.start("c", **changed)
+        joiner = group.start("c", **changed)
         group.wait_view("abc")
+        assert group.applications["a"].reasons[-1] == "c joined"
+        assert joiner.membership.mismatches.texts() == []
 
 
 class TestViewChanges:
@@ -348,13 +350,16 @@ class TestRejoining:
         group.wait_view("ab")
         unordered_messages = group.members["c"].unordered_messages()
         for incarnation in (2, 3, 4):
-            life = group.start("c", incarnation, unordered_messages)
-            life.broadcast(b"%d" % incarnation, 7)
+            started = group.start("c", incarnation, unordered_messages)
+            started.broadcast(b"%d" % incarnation, 7)
             group.run(50)
-            unordered_messages = life.unordered_messages()
+            assert started.view is None
+            unordered_messages = started.unordered_messages()
         group.lost.clear()
         group.start("c", 5, unordered_messages)
         group.wait_payloads("ab", "1", "2", "3", "4")
+        group.run(100)
+        assert group.payloads("a") == group.payloads("b") == ["1", "2", "3", "4"], "each of them once"
 
     def test_a_later_incarnation_founds_no_second_group(self) -> None:
         group = founded("abc")

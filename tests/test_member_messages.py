@@ -97,6 +97,10 @@ class TestPartitions:
         group.broadcast("c", "together")
         group.wait_payloads("ab", "left", "together")
         group.wait_payloads("cd", "right", "together")
+        positions = [
+            [delivery.position for delivery in group.applications[name].deliveries] for name in "abcd"
+        ]
+        assert positions == [[0, 1]] * 4, "the merged view begins after the longer of the two sides"
 
 
 class TestClients:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.stacks import founded
+from support.stacks import MILLISECOND, founded
 
 
 def test_a_leaving_member_repeats_a_lost_decision() -> None:
@@ -26,13 +26,20 @@ def test_a_leaving_member_does_not_wait_for_ever_for_unreachable_ones() -> None:
     group.run_until(lambda: group.members["b"].membership.voter.accepted is not None)
     group.cut("a", "bc")
     group.run_until(lambda: leaver.departed, 10_000)
+    assert leaver.departed is not None
+    assert (leaver.departed.voluntary, str(leaver.departed.reason)) == (True, "a left")
+    group.wait_view("bc")
+    assert group.applications["b"].reasons[-1] == "a left", "what was accepted with a's vote is not replaced"
 
 
 @pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
 def test_the_last_member_that_leaves_does_not_wait_for_a_failure_timeout(names: str) -> None:
     """A member that sees that all leave departs at once; the others must know that it leaves as well."""
     group = founded(names, failure_ms=60_000.0, slow_ms=60_000.0)
+    begun = group.now
     for name in names:
         group.members[name].leave(group.now)
         group.run(1)
     group.run_until(lambda: all(member.departed for member in group.members.values()))
+    assert all(member.departed and member.departed.voluntary for member in group.members.values())
+    assert group.now - begun < 1_000 * MILLISECOND, "virtual time: a small part of the failure timeout"

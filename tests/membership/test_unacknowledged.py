@@ -74,6 +74,14 @@ def test_in_a_partitionable_group_the_sides_separate() -> None:
     group.narrow = {("a", "c"), ("c", "a"), ("b", "c"), ("c", "b")}
     group.broadcast("a", "x" * 3 * LARGE_BYTES)
     group.wait_view("ab")
+    assert group.applications["a"].reasons[-1] == "c failed"
+    assert [len(group.payloads(name)) for name in "abc"] == [1, 1, 0], "c is on another side"
+    group.run(500)
+    group.wait_view("abc")
+    group.broadcast("b", "small enough")
+    group.run_until(lambda: all("small enough" in group.payloads(name) for name in "abc"))
+    assert [len(group.payloads(name)) for name in "abc"] == [2, 2, 1], "what one side delivered stays there"
+    assert group.members["c"].departed is None, "nobody is evicted"
 
 
 def test_a_voter_that_never_answers_does_not_keep_the_view_from_changing() -> None:
