@@ -1,6 +1,5 @@
 """The tool that judges replicas: its record survives kills, and a short run under faults has no anomaly."""
 
-import asyncio
 from pathlib import Path
 from random import Random
 
@@ -22,6 +21,7 @@ from priocast.replication.commands import CommandId
 from priocast.replication.state_machine import Applied
 from priocast.testing.addresses import free_addresses
 from priocast.trace.transaction_history import read_event, settled_of, steps_of
+from support.waiting import run
 
 
 def _apply(table: TransactionTable, transaction: Transaction, position: int) -> TransactionAnswer:
@@ -74,25 +74,30 @@ def test_a_history_is_what_the_clients_recorded(workload: str, tmp_path: Path) -
 
 
 def test_a_database_executes_the_same_transactions_in_two_ways(tmp_path: Path) -> None:
-    asyncio.run(_execute_in_two_ways(tmp_path / "witness"))
+    path = tmp_path / "witness"
 
+    async def test() -> None:
+        witness = WitnessLog(path)
+        async with open_sql_store(
+            witness, engine_of("sqlite", ""), member="a", hub=MemoryHub(), size=1
+        ) as store:
+            for number, another_way in enumerate((False, True)):
+                append = Transaction(number, 0, "txn", (("append", 50, number), ("r", 50, 0), ("r", 60, 0)))
+                answer = await store.execute(append, 96, another_way=another_way)
+                assert answer.results == [None, list(range(number + 1)), None]
+                assert read_witness([path], {number}) == {number: (0, (answer.rank or 0) // 2)}
+                await store.execute(opening(10 + number), 96, another_way=another_way)
+                transfer = Transaction(20 + number, 0, "transfer", (("take", 0, 101), ("give", 1, 101)))
+                assert await store.execute(transfer, 96, another_way=another_way) == (None, None)
+                read = Transaction(30 + number, 0, "read", (("r", 0, 0), ("r", 1, 0)))
+                answer = await store.execute(read, 96, another_way=another_way)
+                assert answer.results == [100, 100]
+                assert (answer.rank or 0) % 2 == another_way, (
+                    "a read that is not broadcast follows a position"
+                )
+        witness.close()
 
-async def _execute_in_two_ways(path: Path) -> None:
-    witness = WitnessLog(path)
-    async with open_sql_store(witness, engine_of("sqlite", ""), member="a", hub=MemoryHub(), size=1) as store:
-        for number, another_way in enumerate((False, True)):
-            append = Transaction(number, 0, "txn", (("append", 50, number), ("r", 50, 0), ("r", 60, 0)))
-            answer = await store.execute(append, 96, another_way=another_way)
-            assert answer.results == [None, list(range(number + 1)), None]
-            assert read_witness([path], {number}) == {number: (0, (answer.rank or 0) // 2)}
-            await store.execute(opening(10 + number), 96, another_way=another_way)
-            transfer = Transaction(20 + number, 0, "transfer", (("take", 0, 101), ("give", 1, 101)))
-            assert await store.execute(transfer, 96, another_way=another_way) == (None, None)
-            read = Transaction(30 + number, 0, "read", (("r", 0, 0), ("r", 1, 0)))
-            answer = await store.execute(read, 96, another_way=another_way)
-            assert answer.results == [100, 100]
-            assert (answer.rank or 0) % 2 == another_way, "a read that is not broadcast follows a position"
-    witness.close()
+    run(test)
 
 
 @pytest.mark.processes

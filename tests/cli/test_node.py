@@ -169,7 +169,9 @@ def test_safe_delivery_and_a_member_that_joins_later(tmp_path: Path) -> None:
         founder.wait_printed(view=1, reason="the group was founded")
         founder.wait_printed(view=2, reason="b joined")
         joiner.type("hello")
-        founder.wait_printed(sender="b", payload="hello")
+        at_founder = founder.wait_printed(sender="b", payload="hello")
+        assert joiner.wait_printed(sender="b", payload="hello") == at_founder
+        assert at_founder["position"] == 0
 
 
 def test_help_has_examples() -> None:

@@ -121,6 +121,15 @@ def test_an_acceptance_for_an_earlier_view_is_ignored() -> None:
     assert proposed(round_, promises).view.members == (B, C)
 
 
+def test_what_only_a_joining_process_accepted_is_not_made_again() -> None:
+    """It is no elector, so that was not decided; and only the crashed proposer may have what it counts."""
+    lost = Proposal(View(2, (A, B, C, D)), (), ORDERING, ViewReason(joined=("d",)))
+    round_ = round_of(B, C, D)
+    accepted = promise(round_, None, accepted_in=Ballot(3, A), accepted=lost)
+    proposal = proposed(round_, {B: promise(round_), C: promise(round_), D: accepted})
+    assert proposal.view == View(2, (B, C, D), (Part(OLD.id, (B, C)), Part(None, (D,))))
+
+
 def test_a_quorum_decides_but_only_in_a_hurry() -> None:
     round_ = round_of(A, B, C)
     proposed(round_, {voter: promise(round_) for voter in (A, B, C)})

@@ -110,13 +110,14 @@ def test_the_rate_of_new_addresses_is_limited(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_configured_name_that_cannot_be_encoded_is_counted(caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
+    async def dial_twice() -> None:
         network = TcpNetwork("a", free_address(), [Address("b" * 70 + ".example", 7401)])
         async with started(network):
             await wait_until(lambda: network.rejections["address cannot be used"] >= 2)
+            assert set(network.rejections) == {"address cannot be used"}
 
     with caplog.at_level(logging.DEBUG):
-        run(test)
+        run(dial_twice)
     assert not [record for record in caplog.records if record.exc_info], "no traceback is logged"
 
 
@@ -130,5 +131,6 @@ def test_a_process_that_advertises_a_name_is_dialled_at_its_own_host() -> None:
             async with started(named):
                 [recorder] = open_all([one], "a")
                 await recorder.wait_reaches("b")
+                assert list(one._diallers._diallers) == [Address("127.0.0.1", port)]
 
     run(test)

@@ -183,7 +183,7 @@ def test_a_network_serves_only_its_own_process(kind: str, tmp_path: Path) -> Non
     run(test)
 
 
-async def exchange(one: Network, other: Network, names: str, incarnations: tuple[int, int]) -> None:
+async def check_exchange(one: Network, other: Network, names: str, incarnations: tuple[int, int]) -> None:
     """Open a group at both, wait until each reaches the other, and exchange frames in both directions."""
     recorders = Recorder(), Recorder()
     ports = [
@@ -216,7 +216,7 @@ def test_a_process_that_restarts_is_found_again(kind: str, loop: str, tmp_path: 
             for incarnation in (1, 2):
                 restarts = factory.network("b", "", incarnation)
                 async with started(restarts):
-                    await exchange(stays, restarts, "ab", (incarnation, incarnation))
+                    await check_exchange(stays, restarts, "ab", (incarnation, incarnation))
 
     run(test, loop=loop)
 
@@ -228,7 +228,7 @@ def test_a_process_that_is_not_a_configured_peer_is_found(kind: str, tmp_path: P
             joiner = factory.network("c", "ab")
             async with started(joiner):
                 for network, name in zip(networks, "ab", strict=True):
-                    await exchange(network, joiner, f"{name}c", (1, 1))
+                    await check_exchange(network, joiner, f"{name}c", (1, 1))
 
     run(test)
 

@@ -83,6 +83,7 @@ def test_a_rejected_stranger_leaves_nothing_behind(case: str, loop: str, tmp_pat
             await wait_until(lambda: pair.b.rejections.total() >= STRANGERS)
             await wait_until(lambda: accepted() <= kept, lambda: f"{accepted() - kept} connections are left")
             await pair.exchange()
+            assert accepted() <= kept
 
     run(test, loop)
 

@@ -165,12 +165,16 @@ def test_a_configured_address_is_preferred_to_a_learnt_one() -> None:
             one = TcpNetwork("a", free_address(), [way])
             other = TcpNetwork("b", address, [one.address])
             async with started(one, other):
-                await wait_until(lambda: [each.address for each in one.dialled.values()] == [way])
+
+                def addresses() -> list[Address]:
+                    return [each.address for each in one.dialled.values()]
+
+                await wait_until(lambda: addresses() == [way])
                 for connection in connections:
                     connection.transport.abort()
                 await wait_until(lambda: len(connections) >= 4 and one.dialled)
-                await wait_until(lambda: [each.address for each in one.dialled.values()] == [way])
-                await wait_until(lambda: list(one._diallers._diallers) == [way])
+                await wait_until(lambda: addresses() == list(one._diallers._diallers) == [way])
+                assert one.unreached() == [], "the learnt address was dialled for a while, and given up"
 
     run(test)
 
@@ -336,7 +340,7 @@ def test_a_certificate_must_include_the_opened_group(tmp_path: Path) -> None:
 
 
 def test_a_burst_of_rejections_is_logged_once_with_fields(caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
+    async def reject_five() -> None:
         network = TcpNetwork("a", free_address(), [])
         async with started(network):
             for _ in range(5):
@@ -346,7 +350,7 @@ def test_a_burst_of_rejections_is_logged_once_with_fields(caplog: pytest.LogCapt
             await wait_until(lambda: network.rejections["not Priocast"] == 5)
 
     with caplog.at_level(logging.INFO, logger="priocast.network"):
-        run(test)
+        run(reject_five)
     records = [record.__dict__ for record in caplog.records]
     assert [record["count"] for record in records] == [1], "a burst is logged once"
     assert records[0]["reason"] == "not Priocast"

@@ -307,13 +307,13 @@ def test_an_invalid_change_of_order_is_rejected(arguments: Any, complaint: str) 
 
 @pytest.mark.parametrize("kind", [str, Path])
 def test_directories_may_be_passed_as_text(kind: Callable[[Path], Any], tmp_path: Path) -> None:
-    async def test() -> None:
+    async def record() -> None:
         where = {"trace": kind(tmp_path / "trace"), "state_directory": kind(tmp_path / "state")}
         async with Cluster("memory", "a").join("a", **where, labels={"load": "none"}) as group:
             await group.broadcast(b"x")
             await take(group, 1)
 
-    run(test)
+    run(record)
     assert (tmp_path / "trace" / "manifest.json").is_file()
     assert (tmp_path / "state" / "test.a.incarnation").is_file()
 

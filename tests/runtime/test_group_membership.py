@@ -148,6 +148,8 @@ class TestJoiningAndFailing:
                 await reader.wait_members("a")
                 await members[0].broadcast(b"alone")
                 await reader.wait_payloads(b"alone")
+                assert [str(event.reason) for event in reader.views] == ["the group was founded", "b failed"]
+                assert reader.payloads == [b"alone"]
 
         run(test)
 

@@ -14,16 +14,18 @@ from support.groups import Cluster, entered, quick
 from support.waiting import run, wait_until
 
 
-async def wait_unreached(joining: WithNode[priocast.Group], expected: str) -> None:
-    """Try to join until the network says of a peer what is expected."""
+async def unreached(joining: WithNode[priocast.Group], reason: str) -> list[str]:
+    """Try to join until the network gives this reason for a peer; returns all that it says of peers."""
     entering = asyncio.create_task(_enter(joining))
     network = joining.node.network
     await wait_until(
-        lambda: any(text.startswith(expected) for text in network.unreached()),
-        lambda: f"{network.unreached()} instead of {expected}",
+        lambda: any(reason in text for text in network.unreached()),
+        lambda: f"{network.unreached()} instead of {reason}",
     )
+    said = network.unreached()
     entering.cancel()
     await asyncio.wait([entering])
+    return said
 
 
 async def _enter(joining: WithNode[priocast.Group]) -> priocast.Group:
@@ -53,7 +55,8 @@ def test_the_error_says_why_an_address_was_not_reached() -> None:
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "-..-"])
 def test_a_host_that_cannot_be_resolved(transport: str, host: str) -> None:
     async def test() -> None:
-        await wait_unreached(alone(transport, f"{host}:7401"), f"{host}:7401 (no such host)")
+        said = await unreached(alone(transport, f"{host}:7401"), "no such host")
+        assert said == [f"{host}:7401 (no such host)"]
 
     run(test)
 
@@ -63,7 +66,8 @@ def test_a_peer_that_is_this_process_itself(transport: str) -> None:
     async def test() -> None:
         (address,) = free_addresses(1)
         joining = alone(transport, str(address), str(address))
-        await wait_unreached(joining, f"{address} (that is this process itself)")
+        said = await unreached(joining, "this process itself")
+        assert said == [f"{address} (that is this process itself)"]
 
     run(test)
 
@@ -81,7 +85,8 @@ def test_a_peer_with_another_version() -> None:
         (address,) = free_addresses(1)
         async with await asyncio.start_server(answer, address.host, address.port):
             reason = f"another version of the wire format: the peer uses version {frame[2]}"
-            await wait_unreached(alone("tcp", str(address)), f"{address} ({reason}")
+            (said,) = await unreached(alone("tcp", str(address)), "wire format")
+            assert said.startswith(f"{address} ({reason}")
 
     run(test)
 
@@ -93,7 +98,8 @@ def test_a_peer_with_a_certificate_of_another_authority() -> None:
         async with priocast.open_node("b", **arguments):
             peers = {"peers": [arguments["listen"]]}
             joining = priocast.join("test", member="a", **(ours.arguments("a") | peers))
-            await wait_unreached(joining, f"{arguments['listen']} (certificate of another authority)")
+            said = await unreached(joining, "certificate")
+            assert said == [f"{arguments['listen']} (certificate of another authority)"]
 
     run(test)
 

@@ -67,6 +67,8 @@ def test_a_second_process_takes_over_when_the_first_one_has_ended(network: str) 
             await reader.wait_members("acb")
             await group.broadcast(b"the new b")
             await reader.wait_payloads(b"the new b")
+            assert reader.payloads == [b"the new b"]
+            assert reader.deliveries[0].message.sender == group.me != members[1].me
             await taking_over.__aexit__(None, None, None)
 
     run(test)

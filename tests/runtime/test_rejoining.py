@@ -162,5 +162,7 @@ def test_a_member_whose_application_is_stuck_can_leave() -> None:
             await members[0].broadcast_many([b"x"] * 50)
             await readers[0].wait_members("a")
             await wait_until(lambda: members[1].status().incarnations == 2)
+            assert evictions(readers[0]) == ["b was evicted (slow)"]
+        assert not cluster.hub.networks, "both have left"
 
     run(test)

@@ -78,6 +78,12 @@ def view_rows(run: SimulatedRun, process: str) -> list[GroupEventRow]:
     ]
 
 
+def last_views(run: SimulatedRun, members: str) -> set[str]:
+    """The last view of each of these members (a letter each), as the sorted names of its members."""
+    last = {row.member: row for row in run.group_events if row.event == VIEW}
+    return {"".join(sorted(name.partition("#")[0] for name in last[member].members)) for member in members}
+
+
 def delivered_by(run: SimulatedRun, process: str) -> list[str]:
     """The messages that an incarnation delivered, in its order."""
     return [

@@ -9,7 +9,7 @@ from priocast.simulation.choice import Choice
 from priocast.simulation.faults import Crash, FaultOptions, NetworkCut, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.swarm import run_seed
-from simulation.scenarios import MILLISECOND, group, run_without_violation
+from simulation.scenarios import MILLISECOND, group, last_views, run_without_violation
 
 #: Nobody is suspected because its heartbeats wait behind a load of messages.
 UNHURRIED = {"heartbeat_ms": 1_000, "failure_ms": 60_000}
@@ -87,7 +87,7 @@ def test_member_that_a_proposal_omits_can_still_vote_for_it(packets: int) -> Non
     d declined to vote on a view without itself. So the proposal, which may have been decided, could neither
     be decided nor replaced.
     """
-    run_without_violation(
+    run = run_without_violation(
         group(
             (10,) * 6,
             rate_per_second=30,
@@ -103,12 +103,15 @@ def test_member_that_a_proposal_omits_can_still_vote_for_it(packets: int) -> Non
             seed=421,
         )
     )
+    assert run.counters.occurred["crash in a view change"] == 1
+    assert last_views(run, "abcdef") == {"abcdef"}
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_stable_packets_are_not_kept(size: int) -> None:
     """A group of one kept everything that it sent; and a copy that arrived after the reports was kept."""
-    run_without_violation(group((40,) * size, rate_per_second=400))
+    run = run_without_violation(group((40,) * size, rate_per_second=400))
+    assert run.counters.deliveries == 40 * size * size
 
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
@@ -174,7 +177,7 @@ def test_state_transfer_sends_each_piece_once() -> None:
 @pytest.mark.parametrize("packets", range(15, 20))
 def test_proposal_that_only_a_joiner_accepted_need_not_be_proposed_again(packets: int) -> None:
     """Its flush plan counts packets that only the crashed proposer had; others requested them for ever."""
-    run_without_violation(
+    run = run_without_violation(
         group(
             (40, 40, 40, 40, 0),
             rate_per_second=300,
@@ -190,6 +193,8 @@ def test_proposal_that_only_a_joiner_accepted_need_not_be_proposed_again(packets
             seed=7,
         )
     )
+    assert run.counters.occurred["crash in a view change"] == 1
+    assert last_views(run, "bcde") == {"bcde"}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -16,6 +16,7 @@ from sql.conftest import MakeDatabase
 from sql.databases import LocalMachine, dumps
 from sql.histories import violations_of
 from support.groups import quick
+from support.waiting import run
 
 SCHEMA = (
     "CREATE TABLE accounts (id int PRIMARY KEY, v int NOT NULL CONSTRAINT solvent CHECK (v >= 0))",
@@ -68,37 +69,37 @@ def connected(addresses: dict[str, str]) -> Callable[[str], Database]:
 def test_a_database_that_is_killed_executes_everything_once(make_database: MakeDatabase) -> None:
     """Its server drops the connection in the middle of the work; the member starts again, from the others."""
     addresses = {name: make_database() for name in "abc"}
-    asyncio.run(_run_with_a_killed_database(addresses))
 
+    async def test() -> None:
+        member = connected(addresses)
+        a, b, c = (member(name) for name in "abc")
+        await asyncio.gather(*(each.__aenter__() for each in (a, b, c)))
+        working = asyncio.create_task(_add(a, 60))
+        while a.position < 10:
+            await asyncio.sleep(0.001)
+        end_connections(addresses["c"])
+        with pytest.raises(PriocastError, match="database of this replica failed"):
+            async with asyncio.timeout(60):
+                while True:
+                    await c.execute("UPDATE accounts SET v = v + 0 WHERE id = 2")
+        with pytest.raises(PriocastError):
+            await c.close()
+        again = member("c")
+        await again.__aenter__()
+        await working
+        async with again.transaction() as transaction:
+            (row,) = await transaction.execute("SELECT v FROM accounts WHERE id = 1")
+            await transaction.execute("UPDATE accounts SET v = ? WHERE id = 3", (row[0],))
+        with pytest.raises(TransactionAborted) as aborted:
+            await again.execute("UPDATE accounts SET v = v - 100 WHERE id = 2")
+        assert aborted.value.constraint == "solvent"
+        copies = await dumps([a, b, again])
+        assert copies[0] == copies[1] == copies[2]
+        assert "accounts: (1,63)" in copies[0], "each of the 60 additions once"
+        assert "accounts: (3,63)" in copies[0]
+        await asyncio.gather(*(each.close() for each in (a, b, again)))
 
-async def _run_with_a_killed_database(addresses: dict[str, str]) -> None:
-    member = connected(addresses)
-    a, b, c = (member(name) for name in "abc")
-    await asyncio.gather(*(each.__aenter__() for each in (a, b, c)))
-    working = asyncio.create_task(_add(a, 60))
-    while a.position < 10:
-        await asyncio.sleep(0.001)
-    end_connections(addresses["c"])
-    with pytest.raises(PriocastError, match="database of this replica failed"):
-        async with asyncio.timeout(60):
-            while True:
-                await c.execute("UPDATE accounts SET v = v + 0 WHERE id = 2")
-    with pytest.raises(PriocastError):
-        await c.close()
-    again = member("c")
-    await again.__aenter__()
-    await working
-    async with again.transaction() as transaction:
-        (row,) = await transaction.execute("SELECT v FROM accounts WHERE id = 1")
-        await transaction.execute("UPDATE accounts SET v = ? WHERE id = 3", (row[0],))
-    with pytest.raises(TransactionAborted) as aborted:
-        await again.execute("UPDATE accounts SET v = v - 100 WHERE id = 2")
-    assert aborted.value.constraint == "solvent"
-    copies = await dumps([a, b, again])
-    assert copies[0] == copies[1] == copies[2]
-    assert "accounts: (1,63)" in copies[0], "each of the 60 additions once"
-    assert "accounts: (3,63)" in copies[0]
-    await asyncio.gather(*(each.close() for each in (a, b, again)))
+    run(test)
 
 
 async def _add(database: Database, times: int) -> None:

@@ -98,6 +98,9 @@ def test_a_copy_that_a_crash_has_damaged_is_made_anew(size: int, tmp_path: Path)
     engine.close()
     path.write_bytes(path.read_bytes()[:size] + b"\xff" * 9000 * (size > 0))
     engine.open(DatabaseIdentity("bank", "a"))
+    assert engine.position == NO_POSITION
+    tables = engine._connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'priocast%'")
+    assert tables.fetchall() == [], "nothing of the damaged copy is left"
     transact(engine, *SCHEMA)
     engine.close()
 

@@ -64,7 +64,7 @@ def check_block(block: str, page: str) -> None:
     code = compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     needs_group = _FREE_GROUP.search(block) and not _OWN_GROUP.search(block)
 
-    async def test() -> None:
+    async def execute() -> None:
         names: dict[str, Any] = {"asyncio": asyncio, "priocast": priocast, "__name__": __name__}
         if not needs_group:
             result = eval(code, names)  # noqa: S307  # our own page
@@ -80,7 +80,7 @@ def check_block(block: str, page: str) -> None:
             else:
                 await running
 
-    run(test)
+    run(execute)
 
 
 @asynccontextmanager

@@ -163,6 +163,8 @@ def test_the_order_is_changed_with_the_token_which_is_asked_for_once(
         await in_browser(lambda: change_to(driver, "all-ack", ""))
         await shown(driver, lambda: "all-ack" in text(driver, "#subtitle"), "the next order")
         await shown(driver, lambda: "the order changed to all-ack" in text(driver, "#views"), "the reason")
+        changes = await in_browser(lambda: text(driver, "#views").count("the order changed to"))
+        assert changes == 2, "neither the missing nor the guessed token changed anything"
 
     run(_with_load(look, driver))
 
@@ -179,5 +181,6 @@ def test_the_console_shows_all_members_and_one_that_has_gone(driver: Chrome) -> 
                 await shown(driver, lambda: text(driver, "#members tbody").count("active") == 2, states)
                 await second.__aexit__(None, None, None)
                 await shown(driver, lambda: addresses[1] in text(driver, "#problems"), "the missing node")
+                assert addresses[0] not in await in_browser(lambda: text(driver, "#problems"))
 
     run(test)
