@@ -4,6 +4,9 @@ import pytest
 
 from support.stacks import MILLISECOND, founded
 
+FAILURE_NS = 100 * MILLISECOND
+"""The failure timeout of these groups."""
+
 
 def test_a_leaving_member_repeats_a_lost_decision() -> None:
     group = founded("ab")
@@ -19,17 +22,33 @@ def test_a_leaving_member_repeats_a_lost_decision() -> None:
     group.run_until(lambda: leaver.departed)
 
 
-def test_a_leaving_member_does_not_wait_for_ever_for_unreachable_ones() -> None:
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_leaving_member_does_not_wait_for_ever_for_unreachable_ones(decided: bool) -> None:
     group = founded("abc")
-    leaver = group.members["a"]
-    leaver.leave(group.now)
-    group.run_until(lambda: group.members["b"].membership.voter.accepted is not None)
+    leaver, stayer = group.members["a"].membership, group.members["b"].membership
+    group.members["a"].leave(group.now)
+    group.run_until(lambda: leaver._departure if decided else stayer.voter.accepted)
     group.cut("a", "bc")
+    cut_at = group.now
     group.run_until(lambda: leaver.departed, 10_000)
+    assert group.now - cut_at < 4 * FAILURE_NS, "not longer than until they count as failed"
     assert leaver.departed is not None
     assert (leaver.departed.voluntary, str(leaver.departed.reason)) == (True, "a left")
     group.wait_view("bc")
     assert group.applications["b"].reasons[-1] == "a left", "what was accepted with a's vote is not replaced"
+
+
+def test_a_leaving_member_does_not_wait_for_ever_for_one_that_it_hears() -> None:
+    group = founded("ab")
+    leaver = group.members["a"]
+    leaver.leave(group.now)
+    group.run_until(lambda: group.members["b"].membership.voter.accepted is not None)
+    group.lost = {("a", "b")}
+    group.run(300)
+    assert leaver.departed is None, "b is heard, and does not know the view without a"
+    group.run_until(lambda: leaver.departed)
+    assert leaver.departed is not None and leaver.departed.voluntary
+    assert group.views()["b"] == "ab", "b alone cannot decide"
 
 
 @pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
