@@ -158,50 +158,6 @@ def requests(seed: int, **life: Any) -> Scenario:
     return msgspec.structs.replace(scenario, workload=workload)
 
 
-def renewals(seed: int, **life: Any) -> Scenario:
-    """The order is changed again and again, while frames are slow."""
-    dice = Random(f"renewals {seed}")
-    faults = {
-        "duplication_percent": 30,
-        "reordering_percent": 50,
-        "reordering_us": 50_000,
-        "order_changes": tuple(
-            PlannedOrderChange(
-                member=dice.choice("abc"),
-                at_us=100_000 + 30_000 * number,
-                prioritised=bool(number % 2),
-                starvation="none",
-            )
-            for number in range(6)
-        ),
-    }
-    return storm(seed, 3, faults, **life)
-
-
-def half_announced(seed: int, **life: Any) -> Scenario:
-    """A view is decided, one member learns it and is unreachable, and the proposer crashes.
-
-    Three of five are left, which is a quorum: they must bring about the very view that they never heard of.
-    """
-    dice = Random(f"half told {seed}")
-    faults = {
-        "order_changes": (
-            PlannedOrderChange(member="a", at_us=103_000, prioritised=False, starvation="none"),
-        ),
-        "crashes": (Crash(member="a", at_us=99_000, change_packets=dice.randint(9, 22)),),
-        "cuts": (
-            NetworkCut(
-                kind="isolated",
-                members=("b",),
-                from_us=dice.randint(112_000, 122_000),
-                for_us=4 * FAILURE_US,
-            ),
-        ),
-    }
-    scenario = storm(seed, 5, faults, **life)
-    return msgspec.structs.replace(scenario, network=NetworkOptions(latency_us=3_000))
-
-
 def unheard_proposals(seed: int, **life: Any) -> Scenario:
     """A proposer has the promises of all members, and from then on nobody hears it: nobody accepts.
 
@@ -226,23 +182,3 @@ def unheard_proposals(seed: int, **life: Any) -> Scenario:
     }
     scenario = storm(seed, 5, faults, **life)
     return msgspec.structs.replace(scenario, network=NetworkOptions(latency_us=latency_us))
-
-
-def delays(seed: int, **life: Any) -> Scenario:
-    """Datagrams of one round arrive in another one: frames take longer than a failure timeout."""
-    dice = Random(f"delays {seed}")
-    faults = {
-        "reordering_percent": 40,
-        "reordering_us": 150_000,
-        "duplication_percent": 30,
-        "cuts": tuple(
-            NetworkCut(
-                kind="halves",
-                members=tuple(dice.sample("abcde", 2)),
-                from_us=dice.randint(60_000, 400_000),
-                for_us=dice.randint(FAILURE_US, 2 * FAILURE_US),
-            )
-            for _ in range(3)
-        ),
-    }
-    return storm(seed, 5, faults, **life)

@@ -20,7 +20,6 @@ from priocast.core.guarantees import (
     INTEGRITY,
     LIVENESS,
     TOTAL_ORDER,
-    UNIFORMITY,
     VIEW_SYNCHRONY,
 )
 from priocast.simulation.scenario import Scenario
@@ -28,7 +27,6 @@ from priocast.simulation.simulator import run_scenario
 
 SEEDS_TRIED = 30
 PARTITIONABLE = {"policy": "partitionable"}
-SAFE = {"delivery": "safe"}
 
 
 class Catch(NamedTuple):
@@ -42,23 +40,13 @@ class Catch(NamedTuple):
 
 
 CATCHES = [
-    Catch(mutants.flush_plan_counts_only_the_proposers_packets, storms.cuts, {}, 1, INTEGRITY),
-    Catch(mutants.packets_of_failed_members_do_not_count, storms.joins, {}, 0, AGREEMENT),
-    Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
-    Catch(mutants.forgets_unstable_packets, storms.crashes, {}, 8, LIVENESS),
     Catch(mutants.keeps_stable_packets, storms.cuts, {}, 0, BOUNDED_MEMORY),
-    Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
-    Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
     Catch(mutants.a_quorum_is_one_less, storms.returns, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.both_halves_are_a_quorum, storms.cuts, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.decides_without_a_quorum, storms.unheard_proposals, {}, 0, VIEW_SYNCHRONY),
-    Catch(mutants.replaces_an_accepted_proposal, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
-    Catch(mutants.forgets_what_it_accepted, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
     Catch(mutants.two_proposals_in_one_ballot, storms.crashes, PARTITIONABLE, 0, LIVENESS),
     Catch(mutants.installs_something_else_than_it_accepted, storms.crashes, {}, 0, VIEW_SYNCHRONY),
-    Catch(mutants.safe_is_delivered_at_once, storms.crashes, SAFE, 6, UNIFORMITY),
-    Catch(mutants.one_other_is_enough_for_safe, storms.cuts, SAFE, 9, UNIFORMITY),
     Catch(mutants.sender_need_not_know, storms.cuts, PARTITIONABLE, 1, TOTAL_ORDER),
     Catch(mutants.merged_view_begins_at_the_lowest_position, storms.cuts, PARTITIONABLE, 0, TOTAL_ORDER),
     Catch(mutants.restart_has_the_same_incarnation, storms.crashes, {}, 4, VIEW_SYNCHRONY),
@@ -73,9 +61,7 @@ CATCHES = [
     Catch(mutants.snapshot_is_one_message_too_old, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.new_member_does_not_wait_for_the_state, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.donor_is_never_replaced, storms.joins, {}, 0, LIVENESS),
-    Catch(mutants.questions_are_asked_once, storms.duels, {}, 0, LIVENESS),
     Catch(mutants.decision_is_announced_once, storms.duels, {}, 0, LIVENESS),
-    Catch(mutants.missing_packets_are_requested_once, storms.crashes, {}, 15, LIVENESS),
 ]
 
 
