@@ -2,10 +2,25 @@
 
 import pytest
 
+from membership.builders import ORDERING, REASON, A, B, C, D, view
+from priocast.core.view import View
+from priocast.membership.departure import departing
+from priocast.membership.packets import FlushPlan, Proposal
 from support.stacks import MILLISECOND, founded
 
 FAILURE_NS = 100 * MILLISECOND
 """The failure timeout of these groups."""
+
+
+def test_who_departs_with_a_view() -> None:
+    """A member on another side of a partition departs in a primary group only."""
+    old = view(A, B, C, D)
+    plan = FlushPlan(old.id, (A, B, C), (0,) * 4, (0,) * 4, ())
+    proposal = Proposal(View(2, (A, B)), (plan,), ORDERING, REASON)
+    assert departing(old, proposal, primary=True) == [C, D]
+    assert departing(old, proposal, primary=False) == [C]
+    assert departing(view(C, D), proposal, primary=False) == [C, D]
+    assert departing(None, proposal, primary=True) == []
 
 
 def test_a_leaving_member_repeats_a_lost_decision() -> None:

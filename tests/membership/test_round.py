@@ -74,11 +74,32 @@ def test_answers_to_another_ballot_or_from_others_do_not_count() -> None:
     round_ = round_of(A, B)
     stale = Promise(Ballot(4, A), OLD, (0, 0, 0), (), None, None)
     assert not round_.on_promise(B, stale, 1) and not round_.on_promise(D, promise(round_), 1)
+    assert not round_.on_declined(D) and round_.declined == []
     assert round_.waiting_for() == (A, B)
     proposed(round_, {A: promise(round_), B: promise(round_)})
     round_.on_accepted(B, Accepted(Ballot(4, A), OrderDigest(0)), 1)
     round_.on_accepted(D, Accepted(round_.ballot, OrderDigest(0)), 1)
     assert round_.waiting_for() == (A, B)
+
+
+def test_an_acceptance_counts_only_of_a_voter_and_for_a_proposal() -> None:
+    round_ = round_of(A, B, primary=False)
+    accept(round_, A, B)
+    proposed(round_, {A: promise(round_), B: promise(round_)})
+    accept(round_, A, D)
+    assert not round_.is_decided(hurried=False), "b has not accepted"
+    accept(round_, B)
+    assert round_.is_decided(hurried=False)
+
+
+def test_a_repeated_promise_does_not_change_the_proposal() -> None:
+    """One ballot has one proposal: it may be accepted already."""
+    round_ = round_of(A, B)
+    proposal = proposed(round_, {A: promise(round_), B: promise(round_)})
+    another = Proposal(View(2, (A,)), (), ORDERING, ViewReason(left=("b",)))
+    repeated = promise(round_, accepted_in=Ballot(4, B), accepted=another)
+    assert not round_.on_promise(B, repeated, 2)
+    assert round_.proposal == proposal
 
 
 def test_a_packet_that_one_voter_received_counts_for_all() -> None:
@@ -112,6 +133,14 @@ def test_a_proposal_that_may_have_been_decided_is_made_again() -> None:
         C: promise(round_, accepted_in=Ballot(4, A), accepted=newer),
     }
     assert proposed(round_, promises) == newer
+
+
+def test_a_first_view_that_may_have_been_decided_is_made_again() -> None:
+    """Among founders nobody has a view, so all of them are electors."""
+    begun = Proposal(View(1, (A, B, C), (Part(None, (A, B, C)),)), (), ORDERING, ViewReason(founded=True))
+    round_ = round_of(B, C, of=None)
+    accepted = promise(round_, None, accepted_in=Ballot(3, A), accepted=begun)
+    assert proposed(round_, {B: promise(round_, None), C: accepted}) == begun
 
 
 def test_an_acceptance_for_an_earlier_view_is_ignored() -> None:

@@ -1,5 +1,7 @@
 """The voter: it follows the highest ballot, and forgets nothing that may have been decided."""
 
+import pytest
+
 from membership.builders import ORDERING, REASON, A, B, C, D, acquainted, batch, epoch, heartbeat, view
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
@@ -128,6 +130,8 @@ def test_packets_that_were_not_asked_for_are_ignored() -> None:
     wanted = proposal(A, B, counts=(1, 0, 0))
     voter.on_propose(A, Propose(ballot(5), wanted), 0)
     assert voter.on_flush_reply(C, forged, 0) == [], "another member was asked"
+    elsewhere = FlushReply(view(A, B, number=7).id, A, 1, (ordered(1),))
+    assert voter.on_flush_reply(A, elsewhere, 0) == [], "of another view"
     assert voter.on_flush_reply(A, forged, 0) == [AcceptProposal(ballot(5), wanted)]
     _, promise = only(voter.on_prepare(C, Prepare(ballot(6, C), (B, C)), "", 0))
     assert isinstance(promise, Promise) and promise.received == (1, 0, 0), "no more than was asked for"
@@ -156,6 +160,19 @@ def test_a_decision_is_installed_only_by_those_whom_it_concerns() -> None:
     assert voter.on_install(A, Install(decided, DIGEST), 0) == [InstallView(decided, DIGEST)] and old.frozen
     stranger = Voter(D, acquainted(D, {}))
     assert stranger.on_install(A, Install(decided, DIGEST), 0) == []
+
+
+@pytest.mark.parametrize("primary", [True, False])
+def test_an_accepted_proposal_binds_a_voter_only_where_all_must_accept(primary: bool) -> None:
+    """Where a quorum decides, it may have decided without this voter; else the other view needs its vote."""
+    voter = Voter(B, acquainted(B, {}), primary=primary)
+    voter.on_view(epoch(B, OLD))
+    voter.on_prepare(A, Prepare(ballot(5), (A, B)), "", 0)
+    voter.on_propose(A, Propose(ballot(5), proposal(A, B)), 0)
+    another = proposal(B, C)
+    installed = [InstallView(another, DIGEST)] if primary else []
+    assert voter.on_install(C, Install(another, DIGEST), 0) == installed
+    assert voter.on_install(A, Install(proposal(A, B), DIGEST), 0) != []
 
 
 def test_a_decision_of_the_past_is_ignored() -> None:
