@@ -45,17 +45,15 @@ class Reorder(ReorderingProtocol[CutInsertion, CutAcknowledgment, CutDecision]):
     EXCHANGE_PACKETS = ExchangePackets(CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions)
     PACKETS = (NumberedData, *EXCHANGE_PACKETS, Consumed)
 
-    _queue: LevelQueues
-
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self._queue = LevelQueues(self.ranks[me], len(view.members))
+        self._level_queues = LevelQueues(view.members.index(me), len(view.members))
+        super().__init__(me, view, options, position, self._level_queues)
 
     def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
         """Queue the batches, and acknowledge them with what was consumed at this very moment."""
-        cut = self._queue.consumed_below(max(batch.urgency for batch in data.batches))
+        cut = self._level_queues.consumed_below(max(batch.urgency for batch in data.batches))
         insertions = [
-            self._queue.receive(batch, (rank, data.number, index), cut)
+            self._level_queues.receive(batch, (rank, data.number, index), cut)
             for index, batch in enumerate(data.batches)
         ]
         proposals = tuple([insertion.proposal for insertion in insertions])
@@ -77,7 +75,7 @@ class Reorder(ReorderingProtocol[CutInsertion, CutAcknowledgment, CutDecision]):
         """Give each batch its position in its level, and its cut."""
         cut = _decoded(decision.cut)
         for insertion, final in zip(insertions, decision.finals, strict=True):
-            self._queue.decide(insertion, final, cut)
+            self._level_queues.decide(insertion, final, cut)
             if self._bound is not None:
                 self._bound.waits(insertion)
 

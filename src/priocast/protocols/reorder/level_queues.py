@@ -15,6 +15,7 @@ multicast with lock-sets, in a simpler form: see decision 19.)
 """
 
 from priocast.core.message import Batch
+from priocast.protocols.reorder.consumable_queue import ConsumableQueue
 from priocast.protocols.reorder.level_order import Insertion, InsertionId, LevelOrder
 
 LevelPosition = tuple[int, int]
@@ -75,15 +76,15 @@ class LevelQueue(LevelOrder[CutInsertion]):
         return dropped
 
 
-class LevelQueues:
-    """The queues of all levels in use at one member; `waiting` counts the messages in them."""
+class LevelQueues(ConsumableQueue[CutInsertion]):
+    """The queues of all levels in use at one member."""
 
     def __init__(self, rank: int, members: int) -> None:
+        super().__init__()
         self._rank = rank
         self._members = members
         self._levels: dict[int, LevelQueue] = {}
         self._ended = False
-        self.waiting = 0
 
     def consumed_below(self, level: int) -> Cut:
         """Up to where the messages of each lower level were consumed here."""

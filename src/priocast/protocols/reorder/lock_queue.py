@@ -21,6 +21,7 @@ not on how many messages wait.
 """
 
 from priocast.core.message import Batch
+from priocast.protocols.reorder.consumable_queue import ConsumableQueue
 from priocast.protocols.reorder.consumed_history import ConsumedHistory
 from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
 from priocast.protocols.reorder.lock_block import Block, Lock, LockInsertion
@@ -30,19 +31,18 @@ _ABOVE_ALL = 1 << 16
 _BELOW_ALL = -1
 
 
-class LockQueue:
+class LockQueue(ConsumableQueue[LockInsertion]):
     """The queue of one member, the batches that wait to be inserted, and the consumed-history.
 
-    `blocks` begin with the dummy head and end with the dummy tail. `waiting` counts the messages that were
-    received and not consumed.
+    `blocks` begin with the dummy head and end with the dummy tail.
     """
 
     def __init__(self, rank: int, members: int) -> None:
+        super().__init__()
         self._rank = rank
         self._members = members
         self.blocks = [Block(_ABOVE_ALL, set()), Block(_BELOW_ALL, set())]
         self.history = ConsumedHistory(members)
-        self.waiting = 0
         self._orders: dict[int, LevelOrder[LockInsertion]] = {}
         self._received: dict[Stream, int] = {}
         self._inserted: dict[Stream, int] = {}

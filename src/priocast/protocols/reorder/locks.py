@@ -59,20 +59,19 @@ class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDec
     QUEUED_MAX = 4096
     FRAME_BATCHES_MAX = 8
 
-    _queue: LockQueue
-
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self._queue = LockQueue(self.ranks[me], len(view.members))
+        self._lock_queue = LockQueue(view.members.index(me), len(view.members))
+        super().__init__(me, view, options, position, self._lock_queue)
 
     def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
         self._lock(rank, data, [packet_id])
 
     def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
         """The lock phase: acknowledge the state of the queue at the moment of locking."""
-        history = self._queue.history.messages.ranges
+        history = self._lock_queue.history.messages.ranges
         locked = [
-            self._queue.lock(batch, (rank, data.number, index)) for index, batch in enumerate(data.batches)
+            self._lock_queue.lock(batch, (rank, data.number, index))
+            for index, batch in enumerate(data.batches)
         ]
         proposals = tuple(insertion.proposal for insertion, _ in locked)
         tails = tuple(tail.ranges for _, tail in locked)
@@ -83,7 +82,7 @@ class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDec
         """Compute the common-sets (equation 4), their first messages and the history-set (equation 5)."""
         histories = [MessageSet.of(each.history) for each in acknowledgments]
         for rank, history in enumerate(histories):
-            self._queue.history.receive(rank, history)
+            self._lock_queue.history.receive(rank, history)
         common_sets = [
             reduce(and_, map(MessageSet.of, tails))
             for tails in zip(*(each.tails for each in acknowledgments), strict=True)
@@ -91,26 +90,26 @@ class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDec
         return LockDecision(
             number,
             highest([each.proposals for each in acknowledgments]),
-            tuple(map(self._queue.first_of, common_sets)),
+            tuple(map(self._lock_queue.first_of, common_sets)),
             reduce(or_, histories).ranges,
-            self._queue.history.everywhere.ranges,
+            self._lock_queue.history.everywhere.ranges,
         )
 
     def _check_decision(
         self, sender: ProcessId, insertions: list[LockInsertion], decision: LockDecision
     ) -> None:
         if len(decision.points) != len(insertions) or not all(
-            map(self._queue.has_locked, insertions, decision.points)
+            map(self._lock_queue.has_locked, insertions, decision.points)
         ):
             raise PeerFault(f"{sender} inserts data {decision.number} before messages that it has not locked")
-        if not self._queue.history.includes(MessageSet.of(decision.collected)):
+        if not self._lock_queue.history.includes(MessageSet.of(decision.collected)):
             raise PeerFault(f"{sender} says that all have consumed what {self.me} has not")
 
     def _insert(self, insertions: list[LockInsertion], decision: LockDecision) -> None:
         """The insertion phase, as far as the wait rule allows."""
-        self._queue.history.collect(MessageSet.of(decision.collected))
+        self._lock_queue.history.collect(MessageSet.of(decision.collected))
         history = MessageSet.of(decision.history)
         for insertion, final, point in zip(insertions, decision.finals, decision.points, strict=True):
-            self._queue.decide(insertion, final, point, history)
+            self._lock_queue.decide(insertion, final, point, history)
             if self._bound is not None:
                 self._bound.waits(insertion)

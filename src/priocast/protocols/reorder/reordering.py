@@ -5,7 +5,7 @@ it. The head that is offered to the application is therefore tentative: it chang
 """
 
 from abc import abstractmethod
-from typing import ClassVar, Generic, Protocol
+from typing import ClassVar, Generic
 
 import msgspec
 
@@ -34,35 +34,18 @@ from priocast.protocols.reorder.acknowledgments import (
     Decisions,
     DecisionT,
 )
+from priocast.protocols.reorder.consumable_queue import ConsumableQueue
 from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.offer_size import OfferSize
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 
 
-class ConsumableQueue(Protocol[InsertionT]):
-    """The messages that a member has received and its application has not consumed."""
-
-    waiting: int
-
-    def consumable(self) -> tuple[InsertionT, int] | None:
-        """What may be consumed next, if anything, and how many messages of it."""
-
-    def blocked(self) -> InsertionT | None:
-        """What could be consumed if more urgent messages were decided."""
-
-    def consume(self, insertion: InsertionT, count: int) -> None:
-        """Messages were consumed that were consumable."""
-
-    def end(self) -> None:
-        """The view ends: forget what is not decided."""
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, DecisionT]):
     """What does not depend on how the members decide where a message is inserted.
 
-    A subclass creates the `_queue`, and says what a member does with data (`_on_data`), how it decides
+    A subclass passes the queue, and says what a member does with data (`_on_data`), how it decides
     (`_decision`), when the decision of another member is wrong (`_check_decision`), and how a decision is
     carried out (`_insert`).
     """
@@ -75,10 +58,16 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
     QUEUED_MAX: ClassVar[int] = WINDOW_MAX
     EXCHANGE_PACKETS: ClassVar[ExchangePackets]
 
-    _queue: ConsumableQueue[InsertionT]
-
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+    def __init__(
+        self,
+        me: ProcessId,
+        view: View,
+        options: OrderingOptions,
+        position: int,
+        queue: ConsumableQueue[InsertionT],
+    ) -> None:
         super().__init__(me, view, _with_long_queues(options, len(view.members), self.QUEUED_MAX), position)
+        self._queue = queue
         self._bound = OvertakingBound(options.overtakes_max) if options.overtakes_max is not None else None
         self._exchange: Exchange[InsertionT, AcknowledgmentT, DecisionT] = Exchange(
             me,
