@@ -28,10 +28,10 @@ from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
 from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.ring.moving_bb import MovingBb
-from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
-from priocast.protocols.ring.moving_uub import MovingUub, NumberedByHolder
-from priocast.protocols.ring.ring import Token
-from priocast.protocols.ring.token_requests import RequestToken, TokenRequest
+from priocast.protocols.ring.moving_packets import NumberedByHolder, PendingCopy, TokenWithMessages
+from priocast.protocols.ring.moving_ub import MovingUb
+from priocast.protocols.ring.moving_uub import MovingUub
+from priocast.protocols.ring.token_packets import RequestToken, Token, TokenRequest
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.orders import patiently

@@ -20,8 +20,9 @@ from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_bb import MovingBb
-from priocast.protocols.ring.moving_ub import MovingUb, TokenWithMessages
-from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations, TokenWithNumberRequests
+from priocast.protocols.ring.moving_packets import TokenWithMessages, TokenWithNumberRequests
+from priocast.protocols.ring.moving_ub import MovingUb
+from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations
 from priocast.protocols.ring.pending_queue import PendingQueue
 from priocast.protocols.ring.ring import Ring
 from priocast.protocols.ring.token_requests import TokenRequests

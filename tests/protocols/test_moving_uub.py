@@ -6,15 +6,10 @@ from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.protocol import OrderingOptions, Send
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest
-from priocast.protocols.ring.moving_uub import (
-    MovingUub,
-    NumberedByHolder,
-    PendingRequest,
-    TokenWithNumberRequests,
-)
-from priocast.protocols.ring.token_requests import TokenRequest
+from priocast.protocols.numbering.packets import NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.ring.moving_packets import NumberedByHolder, PendingRequest, TokenWithNumberRequests
+from priocast.protocols.ring.moving_uub import MovingUub
+from priocast.protocols.ring.token_packets import TokenRequest
 from protocols.single_member import hear, member_of, packets, say, turn
 
 NO_REQUESTS = (TokenRequest(),) * 3

@@ -9,7 +9,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicRelease, Starvation, Strict
 from priocast.core.view import View
-from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
+from priocast.protocols.numbering.packets import NumberRequest
+from priocast.protocols.numbering.requests import NumberRequestQueue, NumberReservations
 
 PLENTY = 10**9
 POLICIES = [Strict(), Ageing(MILLISECOND), PeriodicRelease(10 * MILLISECOND), FirstInFirstOut()]

@@ -5,7 +5,8 @@ import pytest
 from core.builders import A, B, C
 from priocast.core.errors import PeerFault
 from priocast.core.view import View
-from priocast.protocols.ring.ring import Ring, Token
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_packets import Token
 
 VIEW = View(1, (A, B, C))
 

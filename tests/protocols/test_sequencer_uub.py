@@ -22,8 +22,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Starvation
 from priocast.protocols.flow.packets import Consumed
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest, RequestNumbers
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols import harness
 from protocols.orders import TWINS, patiently

@@ -24,8 +24,8 @@ from priocast.core.starvation import Ageing, FirstInFirstOut
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.numbering.giver import NumberGiver
-from priocast.protocols.numbering.packets import NumberGrant
-from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
+from priocast.protocols.numbering.packets import NumberGrant, NumberRequest
+from priocast.protocols.numbering.requests import NumberRequestQueue, NumberReservations
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols.mutants import (
     STRICT,

@@ -7,7 +7,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.ring.token_requests import NOTHING, TokenRequest, TokenRequests
+from priocast.protocols.ring.token_packets import NOTHING, TokenRequest
+from priocast.protocols.ring.token_requests import TokenRequests
 
 VIEW = View(1, (A, B, C))
 

@@ -23,8 +23,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Strict
 from priocast.protocols.flow.packets import Consumed, Ordered
-from priocast.protocols.ring.ring import TokenWithRequests
-from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequest
+from priocast.protocols.ring.token_packets import NOTHING, RequestToken, TokenRequest, TokenWithRequests
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived

@@ -12,7 +12,8 @@ from priocast.core.starvation import FirstInFirstOut
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.ring.ring import Ring
-from priocast.protocols.ring.token_requests import TokenRequest, TokenRequests
+from priocast.protocols.ring.token_packets import TokenRequest
+from priocast.protocols.ring.token_requests import TokenRequests
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation

@@ -6,18 +6,24 @@ from priocast.core.message import BATCH_COUNT_MAX, BLOCK_BYTES_MAX, CONTROL, Ref
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Packet
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
-from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest
+from priocast.protocols.numbering.packets import NumberGrant, NumberRequest, RequestNumbers
 from priocast.protocols.ring.moving_bb import MovingBb
-from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
-from priocast.protocols.ring.moving_uub import (
-    MovingUub,
+from priocast.protocols.ring.moving_packets import (
     NumberedByHolder,
+    PendingCopy,
     PendingRequest,
+    TokenWithMessages,
     TokenWithNumberRequests,
 )
-from priocast.protocols.ring.ring import Token, TokenWithRequests
-from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequest
+from priocast.protocols.ring.moving_ub import MovingUb
+from priocast.protocols.ring.moving_uub import MovingUub
+from priocast.protocols.ring.token_packets import (
+    NOTHING,
+    RequestToken,
+    Token,
+    TokenRequest,
+    TokenWithRequests,
+)
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.rejections.row import TURN, Situation, heard
 

@@ -8,8 +8,7 @@ from priocast.core.message import CONTROL, Reference, pack
 from priocast.core.protocol import WINDOW_MAX, Broadcast
 from priocast.protocols import find_protocol
 from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest, RequestNumbers
 from priocast.protocols.sequencer.bb import SequencerBb
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.protocols.sequencer.uub import SequencerUub

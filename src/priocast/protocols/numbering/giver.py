@@ -9,13 +9,8 @@ from priocast.core.message import BLOCK_BYTES_MAX
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
-from priocast.protocols.numbering.packets import Numbered, NumberGrant
-from priocast.protocols.numbering.requests import (
-    NumberRange,
-    NumberRequest,
-    NumberRequestQueue,
-    NumberReservations,
-)
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest
+from priocast.protocols.numbering.requests import NumberRange, NumberRequestQueue, NumberReservations
 
 
 class NumberGiver:

@@ -4,13 +4,23 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.identity import PositiveNumber
+from priocast.core.identity import Number, PositiveNumber
 from priocast.core.message import CONTROL
 from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName, Position
-from priocast.protocols.numbering.requests import NumberRequest
 
 LEVELS = CONTROL + 1
+
+
+class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Numbers for `count` messages that count for one level, and the bytes of these messages."""
+
+    level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
+    count: PositiveNumber
+    size: Number
+
+    def __str__(self) -> str:
+        return f"{self.count} of level {self.level}, {self.size} bytes"
 
 
 class RequestNumbers(Packet, frozen=True, tag="request-numbers"):

@@ -10,8 +10,8 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.frames import fill_frame
-from priocast.protocols.numbering.packets import NumberGrant
-from priocast.protocols.numbering.requests import NumberRange, NumberRequest
+from priocast.protocols.numbering.packets import NumberGrant, NumberRequest
+from priocast.protocols.numbering.requests import NumberRange
 
 
 class GrantedNumbers(NumberRange):

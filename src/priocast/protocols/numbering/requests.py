@@ -6,28 +6,15 @@ requested numbers for, and their bytes. Which message has a number it learns whe
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import Annotated
 
-import msgspec
-
-from priocast.core.identity import Number, PositiveNumber, ProcessId
+from priocast.core.identity import ProcessId
 from priocast.core.inspection import QueueInspection, queues_by_level
-from priocast.core.message import CONTROL, Batch
+from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Grants
-
-
-class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Numbers for `count` messages that count for one level, and the bytes of these messages."""
-
-    level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    count: PositiveNumber
-    size: Number
-
-    def __str__(self) -> str:
-        return f"{self.count} of level {self.level}, {self.size} bytes"
+from priocast.protocols.numbering.packets import NumberRequest
 
 
 class NumberRange:

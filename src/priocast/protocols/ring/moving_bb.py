@@ -25,7 +25,7 @@ from priocast.protocols.flow.references import OrderedReference, ReferencedMessa
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.pending_queue import PendingQueue
-from priocast.protocols.ring.ring import Token
+from priocast.protocols.ring.token_packets import Token
 
 
 class MovingBb(MovingSequencer[Order]):

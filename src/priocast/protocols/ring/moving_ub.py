@@ -23,12 +23,9 @@ Diverges: the paper's token carries everything that is pending. Here a message s
 """
 
 from heapq import merge
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import NUMBER_MAX, Number, ProcessId
+from priocast.core.identity import NUMBER_MAX, ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
@@ -37,28 +34,11 @@ from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 from priocast.protocols.flow.packets import Consumed, Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
+from priocast.protocols.ring.moving_packets import PendingCopy, TokenWithMessages
 from priocast.protocols.ring.pending_queue import PendingQueue
-from priocast.protocols.ring.ring import WAITED_NS_MAX, TokenWithRequests
-from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequests
-
-
-class PendingCopy(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A copy of messages that wait for a position, and how long they have waited (ns)."""
-
-    batch: Batch
-    waited: Number
-
-    def __str__(self) -> str:
-        return f"{self.batch} for {self.waited} ns"
-
-
-class TokenWithMessages(TokenWithRequests, frozen=True, tag="token"):
-    """From the holder to another member: it is your turn, and these messages wait elsewhere.
-
-    The copies are not `batches`: the messages themselves wait where they were submitted, also for a trace.
-    """
-
-    pending: Annotated[tuple[PendingCopy, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
+from priocast.protocols.ring.ring import WAITED_NS_MAX
+from priocast.protocols.ring.token_packets import NOTHING, RequestToken
+from priocast.protocols.ring.token_requests import TokenRequests
 
 
 class _HolderQueue:

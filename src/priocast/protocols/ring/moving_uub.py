@@ -21,47 +21,20 @@ Diverges: as in `sequencer-uub`, a number is bound late, to the most urgent mess
     far as every member has room.
 """
 
-from typing import Annotated
-
-import msgspec
-
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN
 from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.numbering.base import NumberingProtocol
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
-from priocast.protocols.ring.ring import WAITED_NS_MAX, Ring, TokenWithRequests
-from priocast.protocols.ring.token_requests import MEMBERS_MAX, NOTHING, RequestToken, TokenRequests
-
-Rank = Annotated[int, msgspec.Meta(ge=0, lt=MEMBERS_MAX)]
-
-
-class NumberedByHolder(Numbered, frozen=True, tag="numbered"):
-    """From a member to all: these messages have positions that the member of rank `giver` granted."""
-
-    giver: Rank = 0
-
-
-class PendingRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the member of rank `requester` has requested and was not granted, and its waiting time (ns)."""
-
-    requester: Rank
-    request: NumberRequest
-    waited: Number
-
-    def __str__(self) -> str:
-        return f"{self.request} for rank {self.requester} for {self.waited} ns"
-
-
-class TokenWithNumberRequests(TokenWithRequests, frozen=True, tag="token"):
-    """From the holder to another member: it is your turn, and these number requests wait."""
-
-    pending: Annotated[tuple[PendingRequest, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
+from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
+from priocast.protocols.numbering.requests import NumberReservations
+from priocast.protocols.ring.moving_packets import NumberedByHolder, PendingRequest, TokenWithNumberRequests
+from priocast.protocols.ring.ring import WAITED_NS_MAX, Ring
+from priocast.protocols.ring.token_packets import NOTHING, RequestToken
+from priocast.protocols.ring.token_requests import TokenRequests
 
 
 class SharedNumberReservations(NumberReservations):

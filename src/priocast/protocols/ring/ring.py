@@ -9,25 +9,11 @@ from collections.abc import Container
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Packet
 from priocast.core.view import View
-from priocast.protocols.flow.frames import Position
-from priocast.protocols.ring.token_requests import RequestsOfAll
+from priocast.protocols.ring.token_packets import Token
 
 WAITED_NS_MAX = 1 << 60
 """No message waits for years: what a token says is cut here, so that the sums of members stay in range."""
-
-
-class Token(Packet, frozen=True, tag="token"):
-    """From the holder to another member: it is your turn, and `position` is the next one to assign."""
-
-    position: Position
-
-
-class TokenWithRequests(Token, frozen=True, tag="token"):
-    """The token with what is known about the members that have something for it."""
-
-    requests: RequestsOfAll
 
 
 class Ring:

@@ -5,42 +5,13 @@ carries what its holder knows about the others.
 """
 
 from collections.abc import Iterable
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
-from priocast.core.message import CONTROL
+from priocast.core.identity import ProcessId
 from priocast.core.priority import class_of
-from priocast.core.protocol import Packet
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Grants
-
-NOTHING = -1
-MEMBERS_MAX = 1024
-
-
-class TokenRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a member has for the token: the level of its most urgent messages, or `NOTHING`.
-
-    Of two requests of a member the one with the higher number counts.
-    """
-
-    number: Number = 0
-    level: Annotated[int, msgspec.Meta(ge=NOTHING, le=CONTROL)] = NOTHING
-
-    def __str__(self) -> str:
-        return "nothing" if self.level == NOTHING else f"level {self.level}"
-
-
-RequestsOfAll = Annotated[tuple[TokenRequest, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
-
-
-class RequestToken(Packet, frozen=True, tag="request-token"):
-    """From a member without the token to all: I have something for it."""
-
-    request: TokenRequest
+from priocast.protocols.ring.token_packets import NOTHING, TokenRequest
 
 
 class TokenRequests:

@@ -33,8 +33,9 @@ from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Consumed, Ordered
 from priocast.protocols.flow.reorder_buffer import ReorderBuffer
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.ring.ring import Ring, TokenWithRequests
-from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequests
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_packets import NOTHING, RequestToken, TokenWithRequests
+from priocast.protocols.ring.token_requests import TokenRequests
 
 #: A visit that uses all of the holder's credit leaves the others idle: six frames were a quarter faster than
 #: eight, and faster than four.

@@ -28,8 +28,8 @@ from priocast.protocols.flow.coordinated import check_role
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.numbering.base import NumberingProtocol
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.numbering.requests import NumberReservations
 
 
 class SequencerUub(NumberingProtocol[Numbered]):
