@@ -13,9 +13,10 @@ from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
-from priocast.protocols.agreement.consensus import ConsensusAccept, Value
-from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrder, ReceivedCounts
-from priocast.protocols.agreement.sets import AgreementSets, SetDecision
+from priocast.protocols.agreement.consensus_packets import ConsensusAccept, SetDecision, Value
+from priocast.protocols.agreement.proposal import AgreementProposal
+from priocast.protocols.agreement.proposal_packets import ProposedOrder, ReceivedCounts
+from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.flow.data import PacedData
 from priocast.protocols.flow.packets import Data
 from priocast.protocols.history.timestamped import TimestampedHistory

@@ -13,7 +13,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
 from priocast.core.protocol import OrderingOptions, Packet, Received, TimerFired, Turn
 from priocast.core.view import View
-from priocast.protocols.agreement.consensus import CONSENSUS_PACKETS, Consensus, Value
+from priocast.protocols.agreement.consensus import Consensus
+from priocast.protocols.agreement.consensus_packets import CONSENSUS_PACKETS, Value
 from priocast.protocols.flow.frames import References
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from protocols import harness

@@ -11,8 +11,8 @@ from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.message import reference_to
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
 from priocast.core.starvation import Starvation
-from priocast.protocols.agreement.proposal import (
-    AgreementProposal,
+from priocast.protocols.agreement.proposal import AgreementProposal
+from priocast.protocols.agreement.proposal_packets import (
     ApplyOrder,
     OrderVote,
     ProposedOrder,

@@ -24,13 +24,14 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Starvation
 from priocast.protocols.agreement import sets as agreement_sets
-from priocast.protocols.agreement.consensus import (
-    DECISION_TIMEOUT_NS,
+from priocast.protocols.agreement.consensus import DECISION_TIMEOUT_NS
+from priocast.protocols.agreement.consensus_packets import (
     ConsensusAccept,
     ConsensusAccepted,
     ConsensusPrepare,
+    SetDecision,
 )
-from priocast.protocols.agreement.sets import AgreementSets, SetDecision
+from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.flow.data import PacedData
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check

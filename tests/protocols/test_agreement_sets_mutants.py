@@ -17,7 +17,8 @@ from priocast.core.protocol import Packet, PacketId
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import Consensus
-from priocast.protocols.agreement.sets import AgreementSets, SetDecision, _UndecidedMessages
+from priocast.protocols.agreement.consensus_packets import SetDecision
+from priocast.protocols.agreement.sets import AgreementSets, _UndecidedMessages
 from priocast.protocols.flow.paced import PacedProtocol
 from protocols import orders, test_agreement_sets
 from protocols.mutants import (

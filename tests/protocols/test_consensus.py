@@ -11,10 +11,9 @@ from priocast.core.guarantees import AGREEMENT, LIVENESS
 from priocast.core.message import Reference
 from priocast.core.protocol import Packet
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.agreement.consensus import (
-    DECISION_TIMEOUT_NS,
+from priocast.protocols.agreement.consensus import DECISION_TIMEOUT_NS, Consensus
+from priocast.protocols.agreement.consensus_packets import (
     AcceptedValue,
-    Consensus,
     ConsensusAccept,
     ConsensusAccepted,
     ConsensusPrepare,

@@ -8,7 +8,8 @@ from functools import partial
 from core.builders import A, B, C, batch_of
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
 from priocast.protocols.flow.packets import Consumed
-from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
+from priocast.protocols.history.merge import DeterministicMerge
+from priocast.protocols.history.merge_packets import SkippedSlots, Slot
 from protocols.single_member import VIEW, hear, member_of, placed_at, say, turn_heard
 
 _member = partial(member_of, DeterministicMerge)

@@ -8,7 +8,8 @@ from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received
 from priocast.protocols.history import merge as deterministic_merge
-from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
+from priocast.protocols.history.merge import DeterministicMerge
+from priocast.protocols.history.merge_packets import SkippedSlots, Slot
 from protocols.guarantees import check_total_order
 from protocols.harness import Delivered, Group, Violation
 from protocols.mutants import (

@@ -4,16 +4,16 @@ from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Packet
-from priocast.protocols.agreement.consensus import ConsensusAccept, ConsensusPrepare
-from priocast.protocols.agreement.proposal import (
-    AgreementProposal,
+from priocast.protocols.agreement.consensus_packets import ConsensusAccept, ConsensusPrepare, SetDecision
+from priocast.protocols.agreement.proposal import AgreementProposal
+from priocast.protocols.agreement.proposal_packets import (
     ApplyOrder,
     OrderVote,
     ProposedOrder,
     ReceivedCounts,
     StartConsensus,
 )
-from priocast.protocols.agreement.sets import AgreementSets, SetDecision
+from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.agreement.skeen import AgreementSkeen
 from priocast.protocols.agreement.skeen_packets import FinalTimestamps, ProposedTimestamps
 from priocast.protocols.flow.data import NumberedData, PacedData

@@ -7,7 +7,8 @@ from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.causal import CausalHistory
-from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
+from priocast.protocols.history.merge import DeterministicMerge
+from priocast.protocols.history.merge_packets import SkippedSlots, Slot
 from priocast.protocols.history.timestamped_packets import NullMessage, StampedData
 from protocols.rejections.row import Situation, heard
 

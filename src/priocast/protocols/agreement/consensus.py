@@ -22,70 +22,22 @@ learns it that way.
 """
 
 from collections.abc import Callable
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import STEP_MAX, Number, ProcessId
-from priocast.core.message import Reference
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.protocol import WINDOW_MAX, Packet
-from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, References
+from priocast.protocols.agreement.consensus_packets import (
+    DECIDED,
+    AcceptedValue,
+    ConsensusAccept,
+    ConsensusAccepted,
+    ConsensusPrepare,
+    ConsensusPromise,
+    Value,
+)
 
-REFERENCES_MAX = FRAME_BATCHES_MAX
 DECISION_TIMEOUT_NS = 100_000_000
 _DOUBLINGS_MAX = 6
-_DECIDED = 1 << 62
-
-Ballot = Annotated[int, msgspec.Meta(ge=0, le=_DECIDED)]
-Instance = Number
-Value = tuple[Reference, ...]
-
-
-class AcceptedValue(msgspec.Struct, frozen=True, array_like=True):
-    """What a member accepted in an instance; a decided value counts as accepted in the highest ballot."""
-
-    instance: Instance
-    ballot: Ballot
-    references: References
-
-
-class ConsensusPrepare(Packet, frozen=True, tag="prepare"):
-    """From a member that wants to lead: promise to accept nothing of earlier ballots."""
-
-    ballot: Ballot
-    instance: Instance
-
-
-class ConsensusPromise(Packet, frozen=True, tag="promise"):
-    """To the member that wants to lead: I promise that. I lack the decision of this instance.
-
-    `accepted` is what I have accepted from there on.
-    """
-
-    ballot: Ballot
-    instance: Instance
-    accepted: Annotated[tuple[AcceptedValue, ...], msgspec.Meta(max_length=WINDOW_MAX)]
-
-
-class ConsensusAccept(Packet, frozen=True, tag="accept"):
-    """From the leader: accept this value. All members know the decisions before the instance `known`."""
-
-    ballot: Ballot
-    instance: Instance
-    references: References
-    known: Instance
-
-
-class ConsensusAccepted(Packet, frozen=True, tag="accepted"):
-    """To the leader: I have accepted the value, and I know the decisions before the instance `known`."""
-
-    ballot: Ballot
-    instance: Instance
-    known: Instance
-
-
-CONSENSUS_PACKETS = (ConsensusPrepare, ConsensusPromise, ConsensusAccept, ConsensusAccepted)
 
 
 class Consensus:
@@ -238,7 +190,7 @@ class Consensus:
 
     def decided(self, value: Value) -> None:
         """The next instance is decided: the caller received the decision, and all before it."""
-        self._accepted[self.instance] = AcceptedValue(self.instance, _DECIDED, value)
+        self._accepted[self.instance] = AcceptedValue(self.instance, DECIDED, value)
         self.instance += 1
         self._ballot_decided = self._ballot
 

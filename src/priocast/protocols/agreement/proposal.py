@@ -21,68 +21,28 @@ Diverges: rounds have numbers, and a late or extra reply or vote changes nothing
 """
 
 from collections import deque
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, PositiveNumber, ProcessId
+from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, reference_to
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
+from priocast.protocols.agreement.proposal_packets import (
+    ApplyOrder,
+    OrderVote,
+    ProposedOrder,
+    ReceivedCounts,
+    StartConsensus,
+)
 from priocast.protocols.flow.coordinated import CoordinatedProtocol, check_role
-from priocast.protocols.flow.frames import BottleneckName, References, fill_frame
+from priocast.protocols.flow.frames import fill_frame
 from priocast.protocols.flow.packets import Consumed, Data
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-
-_MEMBERS_MAX = 1024
-
-RoundNumber = PositiveNumber
-Counts = Annotated[tuple[Number, ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
-
-
-class StartConsensus(Packet, frozen=True, tag="start-consensus"):
-    """From the starter: I have received this many messages of each member; reply with your counts."""
-
-    round: RoundNumber
-    received: Counts
-
-
-class ReceivedCounts(Packet, frozen=True, tag="received-counts"):
-    """To the starter: I have received this many messages of each member."""
-
-    round: RoundNumber
-    received: Counts
-
-
-class ProposedOrder(Packet, frozen=True, tag="proposed-order"):
-    """From the starter to all: these should be next in the order.
-
-    `bottleneck` names the member whose grant the next messages wait for, if they wait.
-    """
-
-    TO_ALL = True
-
-    round: RoundNumber
-    position: Number
-    references: References
-    bottleneck: BottleneckName = ""
-
-
-class OrderVote(Packet, frozen=True, tag="order-vote"):
-    """To the starter: I accept the proposal. A member that found a fault in it does not vote."""
-
-    round: RoundNumber
-
-
-class ApplyOrder(Packet, frozen=True, tag="apply-order"):
-    """From the starter to all: a majority has accepted; the proposed messages are next in the order."""
-
-    TO_ALL = True
-
-    round: RoundNumber
 
 
 class AgreementProposal(CoordinatedProtocol):

@@ -23,34 +23,24 @@ groups.
 from typing import NamedTuple
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, Batch, Reference, reference_to
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, TimerFired, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, TimerFired, Turn
 from priocast.core.view import View
-from priocast.protocols.agreement.consensus import (
+from priocast.protocols.agreement.consensus import Consensus
+from priocast.protocols.agreement.consensus_packets import (
     CONSENSUS_PACKETS,
     REFERENCES_MAX,
-    Consensus,
-    Instance,
+    SetDecision,
     Value,
 )
 from priocast.protocols.flow.data import PacedData
-from priocast.protocols.flow.frames import FRAMES_PER_TURN, References
+from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
 _DECISION_TIMER = "decision"
-
-
-class SetDecision(Packet, frozen=True, tag="set-decision"):
-    """From a leader to all: the set of this instance in its order, from this position on."""
-
-    TO_ALL = True
-
-    instance: Instance
-    position: Number
-    references: References
 
 
 class AgreementSets(PacedProtocol):

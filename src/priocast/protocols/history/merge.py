@@ -16,42 +16,17 @@ Diverges: the paper's members send all the time, dummies where there is nothing 
 """
 
 from collections import deque
-from typing import Annotated, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.frames import Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.packets import Consumed
+from priocast.protocols.history.merge_packets import SKIPPED_MAX, SkippedSlots, Slot
 
 _UNMERGED_MAX = 2
-_SKIPPED_MAX = 1_024
-
-
-class Slot(Packet, frozen=True, tag="slot"):
-    """From a member to all: the messages in its slot of this round.
-
-    `bottleneck` names the member whose grant the sender's next messages wait for, if they wait.
-    """
-
-    TO_ALL = True
-
-    round: Number
-    batches: Batches
-    bottleneck: BottleneckName = ""
-
-
-class SkippedSlots(Packet, frozen=True, tag="skipped-slots"):
-    """From a member to all: its slots of `count` rounds, from this one on, are empty."""
-
-    TO_ALL = True
-
-    round: Number
-    count: Annotated[int, msgspec.Meta(ge=1, le=_SKIPPED_MAX)]
 
 
 class _FilledSlots(NamedTuple):
@@ -116,7 +91,7 @@ class DeterministicMerge(PacedProtocol):
 
     def _skip_slots(self) -> None:
         """Skip the slots that others wait for, unless own messages wait only for a merge."""
-        count = min(self._rounds_awaited - self._own_next, _SKIPPED_MAX)
+        count = min(self._rounds_awaited - self._own_next, SKIPPED_MAX)
         is_paced = self.outgoing and self._unmerged_count == _UNMERGED_MAX
         if count > 0 and not is_paced:
             self.send_all(SkippedSlots(self._own_next, count))

@@ -4,6 +4,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, PacketId
@@ -19,6 +20,7 @@ from priocast.protocols.numbering.requests import NumberReservations
 NumberedT = TypeVar("NumberedT", bound=Numbered)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class NumberingProtocol(FlowControlledProtocol, Generic[NumberedT]):
     """A member that requests numbers (`_requester`) and may have to grant them (`_giver`).
 
