@@ -11,7 +11,10 @@ from shutil import which
 import pytest
 from tools.compiled_tree import ROOT, compiled_tree, environment
 
+from priocast.protocols import PROTOCOLS
+
 SEEDS = "0:20"
+SEEDS_OF_EACH_ORDER = "20:25"
 #: Tests that replace no methods of compiled classes, and inherit from none.
 SHARED_TESTS = (
     "tests/links/test_fifo_link.py",
@@ -52,12 +55,31 @@ def test_the_environment_chooses_the_compiled_modules_or_their_sources(pure: boo
     assert (found.suffix == ".py") is pure
 
 
+def _hashes(directory: Path, *options: str, pure: bool) -> str:
+    found = directory / f"hashes-{pure}"
+    _run("-m", "priocast", "simulate", *options, "--jobs", "1", "--hashes", str(found), pure=pure)
+    return found.read_text()
+
+
 def test_seeds_give_the_same_traces(tmp_path: Path) -> None:
-    for name, pure in (("compiled", False), ("sources", True)):
-        arguments = ["simulate", "--seeds", SEEDS, "--jobs", "1", "--hashes", str(tmp_path / name)]
-        _run("-m", "priocast", *arguments, pure=pure)
-    hashes = (tmp_path / "compiled").read_text()
-    assert hashes and hashes == (tmp_path / "sources").read_text()
+    compiled, sources = (_hashes(tmp_path, "--seeds", SEEDS, pure=pure) for pure in (False, True))
+    assert compiled and compiled == sources
+
+
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_seeds_of_each_order_give_the_same_traces(order: str, tmp_path: Path) -> None:
+    options = ("--seeds", SEEDS_OF_EACH_ORDER, "--order", order)
+    compiled, sources = (_hashes(tmp_path, *options, pure=pure) for pure in (False, True))
+    assert compiled and compiled == sources
+
+
+def test_every_order_is_compiled() -> None:
+    program = (
+        "import sys; from priocast.protocols import PROTOCOLS; "
+        "print(*(sys.modules[each.__module__].__file__ for each in PROTOCOLS.values()))"
+    )
+    files = _run("-c", program).split()
+    assert len(files) == len(PROTOCOLS) and not [each for each in files if each.endswith(".py")]
 
 
 def test_the_tests_of_the_sources_pass() -> None:
