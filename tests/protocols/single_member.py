@@ -22,6 +22,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.view import View
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
+from priocast.protocols.numbering.packets import NumberGrant, NumberRange
 
 VIEW = View(1, (A, B, C))
 
@@ -54,6 +55,11 @@ def hear(
 ) -> list[Output]:
     """The outputs when a packet arrives; a packet that was sent to all has an id."""
     return member.step(Received(sender, packet, packet_id), now)
+
+
+def number_grant(position: int, count: int, bottleneck: str = "") -> NumberGrant:
+    """A grant of consecutive numbers."""
+    return NumberGrant((NumberRange(position, count),), bottleneck)
 
 
 def turn(member: OrderingProtocol, now: int = 0) -> list[Output]:

@@ -6,11 +6,11 @@ from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.protocol import OrderingOptions, Send
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.protocols.numbering.packets import NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.numbering.packets import NumberRequest, RequestNumbers
 from priocast.protocols.ring.moving_packets import NumberedByHolder, PendingRequest, TokenWithNumberRequests
 from priocast.protocols.ring.moving_uub import MovingUub
 from priocast.protocols.ring.token_packets import TokenRequest
-from protocols.single_member import hear, member_of, packets, say, turn
+from protocols.single_member import hear, member_of, number_grant, packets, say, turn
 
 NO_REQUESTS = (TokenRequest(),) * 3
 
@@ -39,7 +39,7 @@ class TestWhatTheTokenCarries:
         hear(member, A, RequestNumbers((NumberRequest(12, 1, 5),)), now=now)
         handed_over = PendingRequest(2, NumberRequest(10, 1, 5), 5 * MILLISECOND)
         hear(member, A, TokenWithNumberRequests(0, NO_REQUESTS, (handed_over,)), now=now)
-        assert Send(C, NumberGrant(0, 1, "a")) in turn(member, now)
+        assert Send(C, number_grant(0, 1, "a")) in turn(member, now)
 
 
 class TestNumbers:
@@ -50,7 +50,7 @@ class TestNumbers:
         assert alone.inspect(0).bottleneck is None
         say(alone, batch_of(2))
         alone._requester._requested = 1
-        hear(alone, A, NumberGrant(0, 1))
+        hear(alone, A, number_grant(0, 1))
         for packet in packets(turn(alone), NumberedByHolder):
             hear(alone, A, packet)
         assert alone.inspect(0).bottleneck == A
@@ -60,13 +60,13 @@ class TestNumbers:
         hear(member, C, NumberedByHolder(0, (batch_of(1, sender=C),), "", 0))
         hear(member, C, RequestNumbers((NumberRequest(7, 3, 15),)))
         hear(member, A, TokenWithNumberRequests(1, NO_REQUESTS, ()))
-        assert Send(C, NumberGrant(1, 1, "a")) in turn(member)
+        assert Send(C, number_grant(1, 1, "a")) in turn(member)
 
     def test_messages_behind_an_unused_number_are_sent_again(self) -> None:
         member = _uub(C)
         say(member, batch_of(1, sender=C))
         turn(member)
-        hear(member, A, NumberGrant(3, 1))
+        hear(member, A, number_grant(3, 1))
         for packet in packets(turn(member), NumberedByHolder):
             hear(member, C, packet)
         member.close()

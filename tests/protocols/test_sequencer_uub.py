@@ -22,12 +22,19 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Starvation
 from priocast.protocols.flow.packets import Consumed
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.numbering.packets import (
+    RANGES_MAX,
+    Numbered,
+    NumberGrant,
+    NumberRange,
+    NumberRequest,
+    RequestNumbers,
+)
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols import harness
 from protocols.orders import TWINS, patiently
 from protocols.schedules import Case, cases, play
-from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
+from protocols.single_member import VIEW, hear, member_of, number_grant, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerUub)
 _hear = partial(hear, packet_id=(0, 1))
@@ -44,6 +51,11 @@ def _after_broadcasting(member: SequencerUub, *batches: tuple[int, int]) -> list
 def _number_requests(*counts: tuple[int, int]) -> RequestNumbers:
     """Number requests, given as count and level, for messages of ten bytes each."""
     return RequestNumbers(tuple(NumberRequest(level, count, 10 * count) for count, level in counts))
+
+
+def _granted_counts(output: Output) -> list[int]:
+    assert isinstance(output, Send) and isinstance(output.packet, NumberGrant)
+    return [each.count for each in output.packet.ranges]
 
 
 class TestRequests:
@@ -66,7 +78,7 @@ class TestRequests:
         assert isinstance(output.packet, RequestNumbers)
         assert [(request.level, request.count) for request in output.packet.requests] == [(9, 1), (5, 1)]
         assert turn(member) == []
-        _hear(member, A, NumberGrant(0, 1))
+        _hear(member, A, number_grant(0, 1))
         outputs = turn(member)
         assert [type(output.packet) for output in outputs if isinstance(output, Send)] == [RequestNumbers]
         assert member._requester._requested == 2
@@ -98,7 +110,7 @@ class TestBinding:
     def test_the_most_urgent_message_takes_a_number_requested_for_another_one(self) -> None:
         member = _member(B)
         _after_broadcasting(member, (2, 5))
-        _hear(member, A, NumberGrant(7, 2))
+        _hear(member, A, number_grant(7, 2))
         outputs = _after_broadcasting(member, (1, 9))
         assert SendAll(Numbered(7, (batch_of(1, 9, sender=B), batch_of(1, 5, sender=B)))) in outputs
         assert member.outgoing.count == 1
@@ -106,8 +118,8 @@ class TestBinding:
     def test_numbers_are_bound_when_the_links_have_room_in_the_order_of_the_grants(self) -> None:
         member = _member(B)
         _after_broadcasting(member, (2, 5))
-        _hear(member, A, NumberGrant(3, 1, "c"))
-        _hear(member, A, NumberGrant(6, 1))
+        _hear(member, A, number_grant(3, 1, "c"))
+        _hear(member, A, number_grant(6, 1))
         member.step(LinkBlocked(C), now=0)
         assert turn(member) == []
         member.step(LinkCleared(C), now=0)
@@ -120,7 +132,7 @@ class TestBinding:
         member = _member(B)
         say_frames(member, 10)
         turn(member)
-        _hear(member, A, NumberGrant(5, 10))
+        _hear(member, A, number_grant(5, 10))
         outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
         numbered = [output.packet for output in (*outputs, *turn(member)) if isinstance(output, SendAll)]
@@ -139,7 +151,7 @@ class TestPositions:
     def test_an_unused_number_ends_the_order_of_a_view(self) -> None:
         member = _member(B)
         _after_broadcasting(member, (1, 5), (2, 9))
-        _hear(member, A, NumberGrant(1, 1))
+        _hear(member, A, number_grant(1, 1))
         (output,) = turn(member)
         assert isinstance(output, SendAll)
         _hear(member, B, output.packet)
@@ -157,12 +169,12 @@ class TestTheSequencer:
         sequencer = _member(A, position=40)
         _hear(sequencer, B, _number_requests((2, 9), (1, 5)))
         _hear(sequencer, C, _number_requests((3, 5)))
-        assert turn(sequencer) == [Send(B, NumberGrant(40, 3)), Send(C, NumberGrant(43, 3))]
+        assert turn(sequencer) == [Send(B, number_grant(40, 3)), Send(C, number_grant(43, 3))]
 
     def test_the_window_closes_and_names_the_bottleneck(self) -> None:
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _number_requests((3, 5)))
-        assert turn(sequencer) == [Send(B, NumberGrant(0, 2, "a"))]
+        assert turn(sequencer) == [Send(B, number_grant(0, 2, "a"))]
         assert (sequencer.backlog, sequencer.inspect(now=4).queues, sequencer.idle) == (1, [(5, 1, 4)], False)
         assert sequencer.settled
 
@@ -191,12 +203,12 @@ class TestTheSequencer:
         sequencer = _member(A, window=100, window_bytes=30)
         _hear(sequencer, B, _number_requests((4, 5)))
         _hear(sequencer, C, _number_requests((1, 5)))
-        assert turn(sequencer) == [Send(B, NumberGrant(0, 3, "a"))]
+        assert turn(sequencer) == [Send(B, number_grant(0, 3, "a"))]
         assert turn(sequencer) == []
         short = batch_of(3, 5, sender=B, size=2)
         _hear(sequencer, B, Numbered(0, (short,)))
         assert len(short.block) < 30
-        assert turn(sequencer) == [Send(B, NumberGrant(3, 1)), Send(C, NumberGrant(4, 1))]
+        assert turn(sequencer) == [Send(B, number_grant(3, 1)), Send(C, number_grant(4, 1))]
 
     def test_long_messages_with_numbers_of_short_ones_close_the_window_when_they_arrive(self) -> None:
         sequencer = _member(A, window=100, window_bytes=30)
@@ -208,7 +220,7 @@ class TestTheSequencer:
         assert sequencer.inspect(0).bottleneck == A
         for member in (A, B, C):
             _hear(sequencer, member, Consumed(1, 100))
-        assert turn(sequencer) == [Send(C, NumberGrant(1, 1))]
+        assert turn(sequencer) == [Send(C, number_grant(1, 1))]
 
     def test_no_request_is_served_before_one_whose_link_is_full(self) -> None:
         sequencer = _member(A)
@@ -217,17 +229,26 @@ class TestTheSequencer:
         sequencer.step(LinkBlocked(B), now=0)
         assert turn(sequencer) == []
         sequencer.step(LinkCleared(B), now=0)
-        assert turn(sequencer) == [Send(B, NumberGrant(0, 1)), Send(C, NumberGrant(1, 1))]
+        assert turn(sequencer) == [Send(B, number_grant(0, 1)), Send(C, number_grant(1, 1))]
 
-    def test_a_turn_ends_after_some_grants(self) -> None:
+    def test_what_a_member_is_granted_in_a_turn_is_one_packet(self) -> None:
         sequencer = _member(A)
-        for level in range(9, 4, -1):
+        for sender in (B, C):
+            _hear(sequencer, sender, _number_requests((2, 9), (3, 5)))
+        assert turn(sequencer) == [
+            Send(B, NumberGrant((NumberRange(0, 2), NumberRange(4, 3)))),
+            Send(C, NumberGrant((NumberRange(2, 2), NumberRange(7, 3)))),
+        ]
+
+    def test_a_turn_ends_when_the_grant_of_a_member_is_full(self) -> None:
+        sequencer = _member(A, window=1_000)
+        for level in range(RANGES_MAX + 1):
             for sender in (B, C):
                 _hear(sequencer, sender, _number_requests((1, level)))
-        outputs = turn(sequencer)
-        assert sum(isinstance(output, Send) for output in outputs) == 8
-        assert MoreToDo() in outputs
-        assert len(turn(sequencer)) == 2
+        *grants, more = turn(sequencer)
+        assert [_granted_counts(output) for output in grants] == [[1] * RANGES_MAX] * 2
+        assert more == MoreToDo()
+        assert [_granted_counts(output) for output in turn(sequencer)] == [[1]] * 2
 
     def test_others_do_not_grant(self) -> None:
         member = _member(B)
@@ -241,7 +262,7 @@ def test_a_member_is_idle_when_all_its_messages_are_ordered() -> None:
     assert member.idle
     _after_broadcasting(member, (1, 5))
     assert not member.idle
-    _hear(member, A, NumberGrant(0, 1))
+    _hear(member, A, number_grant(0, 1))
     (output,) = turn(member)
     assert not member.idle
     assert isinstance(output, SendAll)
@@ -261,6 +282,8 @@ def check_grants(case: Case) -> None:
     asked: list[tuple[tuple[int, int], str]] = []
     joined: dict[tuple[int, str, int], tuple[int, int]] = {}
     arrivals = 0
+    pieces: dict[int, tuple[str, int]] = {}
+    number_next = 0
     granted: dict[str, deque[int]] = {name: deque() for name in group.members}
     for happened in group.journal:
         match happened:
@@ -273,13 +296,17 @@ def check_grants(case: Case) -> None:
                     turn = joined.setdefault((ranked, peer, request.level), (ranked, arrivals))
                     asked += [(turn, peer)] * request.count
                 asked.sort()
-            case harness.Sent(_, NumberGrant(position=position, count=count), to) if to is not None:
-                served = asked[:count]
-                if [name for _, name in served] != [to] * count:
-                    raise harness.Violation(PRIORITY, f"{to} is granted {count} numbers before {served}")
-                joined = {name: turn for name, turn in joined.items() if (turn, to) not in served}
-                del asked[:count]
-                granted[to] += range(position, position + count)
+            case harness.Sent(_, NumberGrant(ranges=ranges), to) if to is not None:
+                pieces |= {each.position: (to, each.count) for each in ranges}
+                while number_next in pieces:
+                    to, count = pieces.pop(number_next)
+                    served = asked[:count]
+                    if [name for _, name in served] != [to] * count:
+                        raise harness.Violation(PRIORITY, f"{to} is granted {count} numbers before {served}")
+                    joined = {name: turn for name, turn in joined.items() if (turn, to) not in served}
+                    del asked[:count]
+                    granted[to] += range(number_next, number_next + count)
+                    number_next += count
             case harness.Sent(member, Numbered(position=position) as numbered, _):
                 used = [granted[member].popleft() for _ in range(numbered.count)]
                 if used != list(range(position, position + numbered.count)):

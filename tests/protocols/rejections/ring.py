@@ -6,7 +6,7 @@ from priocast.core.message import BATCH_COUNT_MAX, BLOCK_BYTES_MAX, CONTROL, Ref
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Packet
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
-from priocast.protocols.numbering.packets import NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.numbering.packets import NumberRequest, RequestNumbers
 from priocast.protocols.ring.moving_bb import MovingBb
 from priocast.protocols.ring.moving_packets import (
     NumberedByHolder,
@@ -26,6 +26,7 @@ from priocast.protocols.ring.token_packets import (
 )
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.rejections.row import TURN, Situation, heard
+from protocols.single_member import number_grant
 
 STRANGER = ProcessId("x")
 NO_REQUESTS = (TokenRequest(),) * 3
@@ -225,13 +226,13 @@ MOVING_UUB = [
     Situation(MovingUub, C).rejects(
         "numbers that were not requested",
         A,
-        NumberGrant(0, 1),
+        number_grant(0, 1),
         "a#1 grants 1 numbers from 0 on; 0 were requested",
     ),
-    Situation(MovingUub, C, Broadcast(batch_of(3, sender=C)), TURN, heard(A, NumberGrant(4, 1))).rejects(
+    Situation(MovingUub, C, Broadcast(batch_of(3, sender=C)), TURN, heard(A, number_grant(4, 1))).rejects(
         "numbers below granted ones",
         B,
-        NumberGrant(2, 1),
+        number_grant(2, 1),
         "1 numbers from 2 on; 2 were requested, not before 5",
     ),
     Situation(MovingUub, A, heard(C, _request(1)), TURN).rejects(

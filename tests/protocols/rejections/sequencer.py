@@ -8,11 +8,18 @@ from priocast.core.message import CONTROL, Reference, pack
 from priocast.core.protocol import WINDOW_MAX, Broadcast
 from priocast.protocols import find_protocol
 from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest, RequestNumbers
+from priocast.protocols.numbering.packets import (
+    Numbered,
+    NumberGrant,
+    NumberRange,
+    NumberRequest,
+    RequestNumbers,
+)
 from priocast.protocols.sequencer.bb import SequencerBb
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols.rejections.row import TURN, Situation, heard
+from protocols.single_member import number_grant
 
 STRANGER = ProcessId("d")
 NOT_THE_SEQUENCER = "c#1 takes b#1 for the sequencer, which is a#1"
@@ -247,14 +254,26 @@ UUB = [
             f"a grant {whose}", sender, grant, fault
         )
         for whose, sender, grant, fault in (
-            ("of another member", C, NumberGrant(40, 1), "c#1 grants numbers; only a#1 may"),
-            ("of a number that is used", A, NumberGrant(39, 1), "a#1 grants 1 numbers from 39 on"),
-            ("of more than was requested", A, NumberGrant(40, 4), "a#1 grants 4 numbers from 40 on; 3 were"),
+            ("of another member", C, number_grant(40, 1), "c#1 grants numbers; only a#1 may"),
+            ("of a number that is used", A, number_grant(39, 1), "a#1 grants 1 numbers from 39 on"),
+            ("of more than was requested", A, number_grant(40, 4), "a#1 grants 4 numbers from 40 on; 3 were"),
+            (
+                "of more than was requested, in two pieces",
+                A,
+                NumberGrant((NumberRange(40, 2), NumberRange(50, 2))),
+                "a#1 grants 2 numbers from 50 on; 1 were",
+            ),
+            (
+                "of numbers twice",
+                A,
+                NumberGrant((NumberRange(40, 2), NumberRange(41, 1))),
+                "a#1 grants 1 numbers from 41 on; 1 were requested, not before 42",
+            ),
         )
     ),
     Situation(
-        SequencerUub, B, Broadcast(batch_of(3, 5, sender=B)), TURN, heard(A, NumberGrant(5, 1))
-    ).rejects("grants out of order", A, NumberGrant(4, 1), "not before 6"),
+        SequencerUub, B, Broadcast(batch_of(3, 5, sender=B)), TURN, heard(A, number_grant(5, 1))
+    ).rejects("grants out of order", A, number_grant(4, 1), "not before 6"),
     *(
         Situation(SequencerUub, B, heard(A, Numbered(0, (batch_of(2),)))).rejects(
             "a number that was used before",

@@ -8,9 +8,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import BLOCK_BYTES_MAX
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
-from priocast.protocols.flow.frames import FRAMES_PER_TURN
-from priocast.protocols.numbering.packets import Numbered, NumberGrant, NumberRequest
-from priocast.protocols.numbering.requests import NumberRange, NumberRequestQueue, NumberReservations
+from priocast.protocols.numbering.packets import RANGES_MAX, Numbered, NumberGrant, NumberRange, NumberRequest
+from priocast.protocols.numbering.requests import NumberRequestQueue, NumberReservations, UnusedNumbers
 
 
 class NumberGiver:
@@ -30,7 +29,7 @@ class NumberGiver:
         self.cut_short = False
         self._request_max = options.submit_max
         self._position_first = position
-        self._unused: dict[ProcessId, deque[NumberRange]] = {member: deque() for member in view.members}
+        self._unused: dict[ProcessId, deque[UnusedNumbers]] = {member: deque() for member in view.members}
 
     def request(self, sender: ProcessId, request: NumberRequest, since: int) -> None:
         """A member requests numbers; the request has waited since then."""
@@ -48,32 +47,49 @@ class NumberGiver:
         return sender, request, since
 
     def grant(self, number: int, blocked: Container[ProcessId]) -> list[tuple[ProcessId, NumberGrant]]:
-        """Grant numbers from this one on, one turn's worth, in the order of the queue."""
+        """Grant numbers from this one on, one turn's worth, in the order of the queue.
+
+        All that one member is granted in a turn goes into one packet: with eight levels in use, a member gets
+        its numbers in eight pieces, between those of the others.
+        """
         if number != self.position_end:
             self._position_first = number
+        granted = self._take_granted(number, blocked)
+        bottleneck = self.bottleneck()
+        name = bottleneck.name if bottleneck else ""
+        grants: list[tuple[ProcessId, NumberGrant]] = []
+        for sender, pieces in granted.items():
+            self._unused[sender] += pieces
+            ranges = tuple([NumberRange(each.position, each.count) for each in pieces])
+            grants.append((sender, NumberGrant(ranges, name)))
+        return grants
+
+    def _take_granted(
+        self, number: int, blocked: Container[ProcessId]
+    ) -> dict[ProcessId, list[UnusedNumbers]]:
+        """Serve the requests, as far as there is room; consecutive numbers of one member are one piece."""
+        granted: dict[ProcessId, list[UnusedNumbers]] = {}
+        served: ProcessId | None = None
         self.cut_short = False
-        granted: list[tuple[ProcessId, NumberRange]] = []
         while self.requests:
             sender, level = self.requests.head()
             room = self.reservations.room(level)
             if room <= 0 or sender in blocked:
                 break
-            if not granted or granted[-1][0] != sender:
-                if len(granted) == FRAMES_PER_TURN:
+            pieces = granted.setdefault(sender, [])
+            if sender != served:
+                if len(pieces) == RANGES_MAX:
                     self.cut_short = True
                     break
-                granted.append((sender, NumberRange(number, 0)))
+                pieces.append(UnusedNumbers(number, 0))
+                served = sender
             count, size = self.requests.take(room, self.reservations.bytes_left)
             self.requested_by[sender] -= count
             self.reservations.reserve(count, size)
-            granted[-1][1].count += count
+            pieces[-1].count += count
             number += count
         self.position_end = number
-        bottleneck = self.bottleneck()
-        name = bottleneck.name if bottleneck else ""
-        for sender, numbers in granted:
-            self._unused[sender].append(numbers)
-        return [(sender, NumberGrant(each.position, each.count, name)) for sender, each in granted]
+        return granted
 
     def bottleneck(self) -> ProcessId | None:
         """The member whose grant the next request waits for, if it has to wait."""

@@ -10,6 +10,8 @@ from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName, Position
 
 LEVELS = CONTROL + 1
+#: The most pieces in which one member gets numbers in one turn.
+RANGES_MAX = 64
 
 
 class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -29,14 +31,23 @@ class RequestNumbers(Packet, frozen=True, tag="request-numbers"):
     requests: Annotated[tuple[NumberRequest, ...], msgspec.Meta(min_length=1, max_length=LEVELS)]
 
 
+class NumberRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """`count` numbers, from `position` on."""
+
+    position: Position
+    count: PositiveNumber
+
+    def __str__(self) -> str:
+        return f"{self.position}+{self.count}"
+
+
 class NumberGrant(Packet, frozen=True, tag="number-grant"):
-    """To a member: `count` numbers are yours, from `position` on.
+    """To a member: these numbers are yours, in rising order; those between them are others'.
 
     `bottleneck` names the member whose grant the next ones wait for, if they do.
     """
 
-    position: Position
-    count: PositiveNumber
+    ranges: Annotated[tuple[NumberRange, ...], msgspec.Meta(min_length=1, max_length=RANGES_MAX)]
     bottleneck: BottleneckName = ""
 
 

@@ -10,19 +10,19 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.frames import fill_frame
-from priocast.protocols.numbering.packets import NumberGrant, NumberRequest
-from priocast.protocols.numbering.requests import NumberRange
+from priocast.protocols.numbering.packets import NumberGrant, NumberRange, NumberRequest
+from priocast.protocols.numbering.requests import UnusedNumbers
 
 
-class GrantedNumbers(NumberRange):
+class GrantedNumbers(UnusedNumbers):
     """Numbers that this member was granted and has not used yet, by whom, and the bottleneck named there."""
 
     __slots__ = ("bottleneck", "giver")
 
-    def __init__(self, giver: ProcessId, grant: NumberGrant) -> None:
-        super().__init__(grant.position, grant.count)
+    def __init__(self, giver: ProcessId, numbers: NumberRange, bottleneck: str) -> None:
+        super().__init__(numbers.position, numbers.count)
         self.giver = giver
-        self.bottleneck = grant.bottleneck
+        self.bottleneck = bottleneck
 
 
 class NumberRequester:
@@ -68,14 +68,15 @@ class NumberRequester:
 
     def granted(self, giver: ProcessId, grant: NumberGrant) -> None:
         """Numbers were granted."""
-        if grant.position < self._granted_end or grant.count > self._requested:
-            raise PeerFault(
-                f"{giver} grants {grant.count} numbers from {grant.position} on; {self._requested} were "
-                f"requested, not before {self._granted_end}"
-            )
-        self._requested -= grant.count
-        self._granted.append(GrantedNumbers(giver, grant))
-        self._granted_end = grant.position + grant.count
+        for each in grant.ranges:
+            if each.position < self._granted_end or each.count > self._requested:
+                raise PeerFault(
+                    f"{giver} grants {each.count} numbers from {each.position} on; {self._requested} were "
+                    f"requested, not before {self._granted_end}"
+                )
+            self._requested -= each.count
+            self._granted.append(GrantedNumbers(giver, each, grant.bottleneck))
+            self._granted_end = each.position + each.count
 
     def bind_frame(
         self, outgoing: PriorityQueue, in_flight: InFlight

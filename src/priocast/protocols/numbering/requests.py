@@ -17,7 +17,7 @@ from priocast.protocols.flow.grants import Grants
 from priocast.protocols.numbering.packets import NumberRequest
 
 
-class NumberRange:
+class UnusedNumbers:
     """Consecutive numbers that were granted and not used yet."""
 
     __slots__ = ("count", "position")

@@ -14,10 +14,11 @@ Diverges: as in `sequencer-ub`, numbers are granted only as far as every member 
     wait. A number is bound late: not to the message that it was requested for, but to the most urgent one
     that its sender has when it sends; the number requested for that one then serves another message. A
     further request for the same level joins the member's request that waits, so that numbers come in few
-    pieces. Grants are used in the order of their numbers, or FIFO among equals would break. Numbers are never
-    returned, so a sender requests no more than it has messages, and never has fewer later. The window in
-    bytes counts what was requested until the messages arrive. If the view ends, the first number without a
-    message ends the order, and messages with later numbers are sent again.
+    pieces, and all pieces of a turn in one packet for each member. Grants are used in the order of their
+    numbers, or FIFO among equals would break. Numbers are never returned, so a sender requests no more than
+    it has messages, and never has fewer later. The window in bytes counts what was requested until the
+    messages arrive. If the view ends, the first number without a message ends the order, and messages with
+    later numbers are sent again.
 """
 
 from priocast.core.errors import PeerFault
