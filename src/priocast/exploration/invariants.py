@@ -28,7 +28,7 @@ def check_invariants(protocol: Protocol) -> None:
 
 def _check_levels(protocol: Protocol) -> None:
     assert isinstance(protocol, Reorder)
-    levels: LevelQueues = protocol._queue
+    levels: LevelQueues = protocol._level_queues
     in_use: dict[int, LevelQueue] = levels._levels
     allowed = [
         head
@@ -70,7 +70,7 @@ def _count_allowed(head: CutInsertion, in_use: dict[int, LevelQueue]) -> int:
 def _check_locks(protocol: Protocol) -> None:
     assert isinstance(protocol, ReorderLocks)
     seen: set[int] = set()
-    for block in protocol._queue.blocks[1:-1]:
+    for block in protocol._lock_queue.blocks[1:-1]:
         lockers = {level for level, _ in block.locks}
         seen |= lockers
         if block.level in lockers or min(seen, default=block.level) < block.level:

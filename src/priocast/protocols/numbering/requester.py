@@ -67,16 +67,19 @@ class NumberRequester:
         return tuple(requests)
 
     def granted(self, giver: ProcessId, grant: NumberGrant) -> None:
-        """Numbers were granted."""
+        """Numbers were granted; raises PeerFault, and has taken none, if these cannot be."""
+        left, end = self._requested, self._granted_end
         for each in grant.ranges:
-            if each.position < self._granted_end or each.count > self._requested:
+            if each.position < end or each.count > left:
                 raise PeerFault(
-                    f"{giver} grants {each.count} numbers from {each.position} on; {self._requested} were "
-                    f"requested, not before {self._granted_end}"
+                    f"{giver} grants {each.count} numbers from {each.position} on; {left} were requested, "
+                    f"not before {end}"
                 )
-            self._requested -= each.count
-            self._granted.append(GrantedNumbers(giver, each, grant.bottleneck))
-            self._granted_end = each.position + each.count
+            left -= each.count
+            end = each.position + each.count
+        self._requested = left
+        self._granted_end = end
+        self._granted += [GrantedNumbers(giver, each, grant.bottleneck) for each in grant.ranges]
 
     def bind_frame(
         self, outgoing: PriorityQueue, in_flight: InFlight
