@@ -34,7 +34,9 @@ def test_a_leaving_member_repeats_a_lost_decision() -> None:
     assert len(stayer.view.members) == 2, "b alone cannot decide: it is half of the view without the first"
     group.lost = set()
     group.wait_view("b", of="b")
+    known_at = group.now
     group.run_until(lambda: leaver.departed)
+    assert group.now - known_at < FAILURE_NS, "as soon as b says that it knows the view"
 
 
 @pytest.mark.parametrize("decided", [False, True])
