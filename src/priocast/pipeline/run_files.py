@@ -151,29 +151,33 @@ class RunFiles:
         return TableFiles(rows, tuple(sorted(map(_as_named, rows.inputFiles()))))
 
     def _check_segments(self, facts: Iterable[Mapping[str, Any]], files: Iterable[str]) -> None:
-        """Raise if a segment is empty, or its rows are not of this schema, or of another run."""
-        known = {fact["file"]: fact for fact in facts}
+        """Raise if a segment is empty, or any of its rows are not of this schema, or of another run."""
+        known: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for fact in facts:
+            known[fact["file"]].append(fact)
         for file in files:
-            fact, shown = known.get(file), without_secrets(file)
-            if fact is None:
-                raise UnreadableTrace(f"{shown} is damaged: it has no rows")
-            if fact["run"] is None or fact["schema_version"] is None:
-                table = file.rpartition("/")[0].rpartition("/")[2]
-                raise ForeignTrace(
-                    f"{shown} does not have the columns of the table {table!r} of a Priocast trace"
-                )
-            if fact["schema_version"] != SCHEMA_VERSION:
-                raise ForeignTrace(
-                    f"{shown} has trace schema version {fact['schema_version']}, and this release reads "
-                    f"version {SCHEMA_VERSION}: use the release that wrote it, or record the run again"
-                )
-            manifest = self.manifests.get(directory_of(file))
-            if manifest is None:
-                raise ForeignTrace(f"{shown} belongs to no run: there is no {MANIFEST} in its directory")
-            if fact["run"] != manifest.run:
-                raise ForeignTrace(
-                    f"{shown} is of the run {fact['run']!r}, but is among the files of {manifest.run!r}"
-                )
+            if file not in known:
+                raise UnreadableTrace(f"{without_secrets(file)} is damaged: it has no rows")
+            for fact in known[file]:
+                self._check_segment(file, fact["run"], fact["schema_version"])
+
+    def _check_segment(self, file: str, run: str | None, schema_version: int | None) -> None:
+        shown = without_secrets(file)
+        if run is None or schema_version is None:
+            table = file.rpartition("/")[0].rpartition("/")[2]
+            raise ForeignTrace(
+                f"{shown} does not have the columns of the table {table!r} of a Priocast trace"
+            )
+        if schema_version != SCHEMA_VERSION:
+            raise ForeignTrace(
+                f"{shown} has trace schema version {schema_version}, and this release reads "
+                f"version {SCHEMA_VERSION}: use the release that wrote it, or record the run again"
+            )
+        manifest = self.manifests.get(directory_of(file))
+        if manifest is None:
+            raise ForeignTrace(f"{shown} belongs to no run: there is no {MANIFEST} in its directory")
+        if run != manifest.run:
+            raise ForeignTrace(f"{shown} is of the run {run!r}, but is among the files of {manifest.run!r}")
 
     def _check_numbers(self, journalled: Collection[tuple[str, str]]) -> None:
         """Raise if a process lacks a segment before its last one; a journal would have those rows."""
@@ -231,12 +235,9 @@ def directory_of(file: str, up: int = 2) -> str:
 
 
 def _facts(rows: DataFrame) -> list[dict[str, Any]]:
-    """What is the same in all rows of a segment, and how many rows it has."""
-    of_file = rows.groupBy(sf.col(_FILE).alias("file")).agg(
-        sf.min("run").alias("run"),
-        sf.min("schema_version").alias("schema_version"),
-        sf.count(sf.lit(1)).alias("rows"),
-    )
+    """What should be the same in all rows of a segment, and how many rows have it."""
+    columns = (sf.col(_FILE).alias("file"), "run", "schema_version")
+    of_file = rows.groupBy(*columns).agg(sf.count(sf.lit(1)).alias("rows"))
     return [row | {"file": _as_named(row["file"])} for row in of_file.toArrow().to_pylist()]
 
 
