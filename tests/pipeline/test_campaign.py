@@ -12,6 +12,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.violation import Violation
 from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import Counters
+from priocast.simulation.simulator import SimulatedRun
 from priocast.simulation.swarm import SeedResult, run_seed
 
 pytestmark = pytest.mark.spark
@@ -88,6 +89,7 @@ def test_resumed_campaign_has_the_verdicts_of_simulate(spark: SparkSession, stop
     result = run_campaign(plan, str(stopped_campaign), "local[2]", by, done.append)
     assert (result.seeds, result.seeds_run, result.failed) == (6, 3, 0)
     assert done[0] == 3 and done[-1] == 6
+    assert result.start_seconds > 0 and result.run_seconds > 0
     assert sum(row.seeds for row in result.rows) == 6
     assert all(set(row.values) == set(by) and row.values["fault"] == "any" for row in result.rows)
     stored = spark.read.parquet(str(stopped_campaign / RESULTS)).select("seed", "digest").collect()
@@ -107,7 +109,8 @@ def test_failed_seeds_are_shown_with_the_command_that_replays_them(
 ) -> None:
     """A table with a failed seed, stored twice, as a driver that was killed while it stored may leave it."""
 
-    def failing_run(seed: int, choice: Choice) -> SeedResult:
+    def failed_result(run: SimulatedRun, _started: float) -> SeedResult:
+        seed = run.scenario.seed
         return SeedResult(
             seed=seed,
             digest="",
@@ -117,7 +120,7 @@ def test_failed_seeds_are_shown_with_the_command_that_replays_them(
             seconds=0.0,
         )
 
-    monkeypatch.setattr("priocast.campaign.seed_rows.run_seed", failing_run)
+    monkeypatch.setattr("priocast.campaign.seed_rows.result_of", failed_result)
     plan = Plan(range(7, 8), {cell_name(TOKEN_RING): TOKEN_RING}, "code")
     rows = list(SeedRunner(plan.missing(set()), "code")([0, 0]))
     spark.createDataFrame(rows, RESULT_COLUMNS).write.parquet(str(tmp_path / RESULTS))

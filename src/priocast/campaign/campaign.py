@@ -6,6 +6,7 @@ one row per cell and seed.
 """
 
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,11 +62,15 @@ class FailedSeed(msgspec.Struct, frozen=True, kw_only=True):
 class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):
     """What all stored seeds of a campaign say. `seeds_run` were run now, the others earlier.
 
-    `failed` is the number of seeds with violations; `failed_seeds` are the first of them.
+    `failed` is the number of seeds with violations; `failed_seeds` are the first of them. `start_seconds`
+    passed until Spark was ready and the stored results were read, then `run_seconds` until all seeds were run
+    and stored.
     """
 
     seeds: int
     seeds_run: int
+    start_seconds: float
+    run_seconds: float
     failed: int
     rows: tuple[CampaignRow, ...]
     failed_seeds: tuple[FailedSeed, ...]
@@ -79,6 +84,7 @@ def run_campaign(
     on_seeds_done: OnSeedsDone = ignore_seeds_done,
 ) -> CampaignResult:
     """Run what is missing of the plan in the table of results below `out`, and summarise the table."""
+    opened = time.perf_counter()
     with spark_session(master) as spark, tempfile.TemporaryDirectory(prefix="priocast-campaign-") as scratch:
         ship_code(spark, Path(scratch))
         table = f"{out.rstrip('/')}/{RESULTS}"
@@ -86,13 +92,15 @@ def run_campaign(
         missing = plan.missing(done)
         finished = len(plan) - len(missing)
         on_seeds_done(finished)
+        started = time.perf_counter()
         size = spark.sparkContext.defaultParallelism * _TASKS_PER_CORE * _SEEDS_PER_TASK
         for start in range(0, len(missing), size):
             runner = SeedRunner(missing[start : start + size], plan.code)
             _run_round(spark, runner, table, finished, on_seeds_done)
             finished += len(runner.planned)
             on_seeds_done(finished)
-        return _summary(_stored(spark, table, plan), by, len(missing))
+        times = started - opened, time.perf_counter() - started
+        return _summary(_stored(spark, table, plan), by, len(missing), times)
 
 
 def _run_round(
@@ -139,7 +147,9 @@ def _read(spark: SparkSession, table: str) -> DataFrame | None:
         raise
 
 
-def _summary(stored: DataFrame, by: tuple[str, ...], seeds_run: int) -> CampaignResult:
+def _summary(
+    stored: DataFrame, by: tuple[str, ...], seeds_run: int, times: tuple[float, float]
+) -> CampaignResult:
     is_failed = f.size("violations") > 0
     grouped = stored.groupBy(*by).agg(
         f.count("*").alias("seeds"),
@@ -160,6 +170,8 @@ def _summary(stored: DataFrame, by: tuple[str, ...], seeds_run: int) -> Campaign
     return CampaignResult(
         seeds=sum(row.seeds for row in rows),
         seeds_run=seeds_run,
+        start_seconds=times[0],
+        run_seconds=times[1],
         failed=sum(row.failed for row in rows),
         rows=tuple(rows),
         failed_seeds=tuple(

@@ -1,5 +1,6 @@
 """One row of the table of results for each seed: its scenario, its verdict, and what happened in it."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -16,7 +17,8 @@ from pyspark.sql.types import (
 
 from priocast.campaign.plan import PlannedSeed
 from priocast.simulation.scenario_generator import generate_scenario
-from priocast.simulation.swarm import run_seed
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.swarm import result_of
 
 RESULT_COLUMNS = StructType(
     [
@@ -56,8 +58,9 @@ class SeedRunner(msgspec.Struct, frozen=True):
             yield self._row(self.planned[number])
 
     def _row(self, planned: PlannedSeed) -> tuple[object, ...]:
+        started = time.perf_counter()
         scenario = generate_scenario(planned.seed, planned.choice)
-        result = run_seed(planned.seed, planned.choice)
+        result = result_of(run_scenario(scenario), started)
         counters = result.counters
         return (
             self.code,

@@ -1,6 +1,5 @@
 """`priocast campaign`: runs very many seeds of the simulator on Spark."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
@@ -118,7 +117,6 @@ def campaign(
     matrix = _matrix(order or (), policy or (), delivery or (), members or (), load or (), fault or ())
     plan = make_plan(parse_seeds(seeds), matrix)
     console = Console(stderr=as_json)
-    started = time.perf_counter()
     with Progress(*seed_columns(), console=console, transient=True) as progress:
         bar = progress.add_task("seeds", total=len(plan))
         result = run_campaign(plan, out, master, grouping, lambda done: progress.update(bar, completed=done))
@@ -127,7 +125,7 @@ def campaign(
     if as_json:
         print_json(result)
     else:
-        _print_result(result, grouping, time.perf_counter() - started, console)
+        _print_result(result, grouping, console)
     if result.failed:
         raise typer.Exit(EXIT_VIOLATION)
 
@@ -165,8 +163,11 @@ def _write_traces(result: "CampaignResult", plan: "Plan", directory: Path) -> No
             write_run(run_scenario(generate_scenario(failed.seed, plan.cells[failed.cell])), target)
 
 
-def _print_result(result: "CampaignResult", by: tuple[str, ...], seconds: float, console: Console) -> None:
-    title = f"{result.seeds:,} seeds, {result.seeds_run:,} of them run now in {seconds:.1f} s"
+def _print_result(result: "CampaignResult", by: tuple[str, ...], console: Console) -> None:
+    title = (
+        f"{result.seeds:,} seeds, {result.seeds_run:,} of them run now in {result.run_seconds:.1f} s, after "
+        f"{result.start_seconds:.1f} s to start Spark"
+    )
     table = Table(*by, title=title, title_justify="left")
     for name in ("seeds", "failed", "deliveries", "views", "virtual time", "slowest to quiescence"):
         table.add_column(name, justify="right")
