@@ -49,3 +49,15 @@ def test_the_keys_that_do_not_increase_are_found(spark: SparkSession) -> None:
     expected = {key for key, of_key in by_key.items() if not is_increasing(of_key)}
     assert {row["key"] for row in found} == expected
     assert len(found) == len(expected) == 60
+
+
+def test_the_keys_that_lack_an_index_are_found(spark: SparkSession) -> None:
+    complete = [(1, index, 2 * index) for index in range(ROWS)]
+    without = {2: 0, 3: 1, 4: 16, 5: ROWS // 2}
+    rows = complete + [
+        (key, index, value) for key, gap in without.items() for _, index, value in complete if index != gap
+    ]
+    table = spark.createDataFrame(rows, "key long, place long, value long")
+    found = not_increasing(table, ["key"], sf.col("place"), sf.col("value"), gapless=True).collect()
+    assert {row["key"] for row in found} == set(without)
+    assert not not_increasing(table, ["key"], sf.col("place"), sf.col("value")).collect()

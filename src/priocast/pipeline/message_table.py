@@ -38,9 +38,10 @@ _FLAGS = (
 class MessageCounts:
     """How many messages of one priority there are in one run.
 
-    The last eleven should be zero or small: messages that were broadcast and delivered nowhere
+    The last twelve should be zero or small: messages that were broadcast and delivered nowhere
     (`undelivered`); not delivered exactly once by each process that must, at one position (`irregular`); of
-    these, delivered at several positions, or in several views (`misplaced`);
+    these, judged by who delivered them, not one by one (`grouped`), or delivered at several positions, or in
+    several views (`misplaced`);
     delivered but never broadcast (`spurious`); broadcast several times (`broadcast_again`); in the ordering
     queues of several views (`requeued`); ordered without having been in the queue (`unqueued`); not
     delivered, possibly because they were not for all or repeat a client's request (`withheld`); delivered
@@ -57,6 +58,7 @@ class MessageCounts:
     queue_entries: int
     undelivered: int
     irregular: int
+    grouped: int
     misplaced: int
     spurious: int
     broadcast_again: int
@@ -78,6 +80,7 @@ def count_messages(messages: DataFrame) -> DataFrame:
         sf.count_if(delivered & sf.col("safe")).alias("safe"),
         sf.sum("queue_entries").alias("queue_entries"),
         sf.count_if((sf.col("broadcasts") > 0) & ~delivered).alias("undelivered"),
+        sf.count("group_hash").alias("grouped"),
         *(sf.count_if(flag).alias(flag) for flag in _FLAGS),
     )
 
@@ -272,12 +275,15 @@ def is_queue_of_delivery() -> Column:
     return sf.coalesce((queue == sf.col("view_hash")) | (queue == sf.col("view_hash_last")), sf.lit(True))
 
 
-def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
+def flag_messages(messages: DataFrame, obligations: DataFrame, grouped: Column) -> DataFrame:
     """Add the flags of each message; if it was delivered as it must be, also the number of its view.
 
     Whether a message was delivered exactly once by each process that must shows in the number of deliveries
     and in the combined hash of the processes. A safe message that was delivered by only some of the members
     that continued from the view is irregular, even if no others must deliver it.
+
+    An irregular message that may be `grouped`, has one place and is for all has a `group_hash`, the same
+    for all messages that the same processes delivered and must deliver.
     """
     one_place = (sf.col("view_hash") == sf.col("view_hash_last")) & (
         sf.col("position") == sf.col("position_last")
@@ -297,8 +303,13 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
     to_all = sf.xxhash64(sf.lit(""))
     for_some = (sf.col("to_hash") != to_all) | (sf.col("to_hash_last") != to_all)
     special = for_some | sf.col("for_client")
+    irregular = delivered & ~sf.coalesce(regular, sf.lit(False))
     flags = {
-        "irregular": delivered & ~sf.coalesce(regular, sf.lit(False)),
+        "irregular": irregular,
+        "group_hash": sf.when(
+            grouped & irregular & one_place & ~for_some & sf.col("start").isNotNull(),
+            sf.xxhash64("run", "view_hash", "start", "safe", "deliveries", "processes_hash"),
+        ),
         "misplaced": delivered & ~one_place,
         "spurious": delivered & (sf.col("broadcasts") == 0),
         "broadcast_again": sf.col("broadcasts") > 1,

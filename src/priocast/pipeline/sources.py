@@ -151,17 +151,16 @@ def read_batches(stored: StoredRuns, keep: Sequence[str] = ()) -> DataFrame:
             "view_hash": sf.xxhash64("view", "coordinator"),
             "process_hash": sf.xxhash64("run", "member", "incarnation"),
             "sender_hash": sender_hash(),
-            "safe": sf.col("safe") | _is_safe(stored.runs),
+            "safe": sf.col("safe") | is_of([run for run in stored.runs if run.safe], stored.runs),
         }
     )
 
 
-def _is_safe(runs: Sequence[StoredRun]) -> Column:
-    """Whether the whole run of a row delivers safely."""
-    safe = [run.name for run in runs if run.safe]
-    if len(safe) in (0, len(runs)):
-        return sf.lit(bool(safe))
-    return sf.col("run").isin(safe)
+def is_of(chosen: Sequence[StoredRun], runs: Sequence[StoredRun]) -> Column:
+    """Whether a row is of one of the chosen runs."""
+    if len(chosen) in (0, len(runs)):
+        return sf.lit(bool(chosen))
+    return sf.col("run").isin([run.name for run in chosen])
 
 
 def read_services(stored: StoredRuns, runs: Sequence[StoredRun]) -> DataFrame:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from priocast.core.errors import UnreadableTrace
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
+from priocast.pipeline.deliverer_groups import DelivererGroups, group_by_deliverers, judged_one_by_one
 from priocast.pipeline.divergence import divergences, may_diverge, owing_until_divergence, unbound
 from priocast.pipeline.membership import (
     GroupView,
@@ -39,6 +40,7 @@ from priocast.pipeline.sources import (
     StoredRuns,
     as_messages,
     hash_of_process,
+    is_of,
     messages,
     read_batches,
     sender_hash,
@@ -66,9 +68,10 @@ class TraceTables:
 
     `batches` are the recorded rows, `messages` has one row for each message. `views` and `participations`
     (which member was in which view, and which view it continued to) are small, and are broadcast to where the
-    messages are; so are `senders`, the names for `sender_hash`. `irregular` has every delivery of the
-    irregular messages, `irregular_sets` who delivered each, `requeued` every queue of the messages that were
-    in several; they are None if there are no such messages. `diverged` says from where on the deliveries of a
+    messages are; so are `senders`, the names for `sender_hash`. `groups` says who delivered the irregular
+    messages that are grouped; `irregular` has every delivery of the others, `irregular_sets` who delivered
+    each of these; `requeued` every queue of the messages that were in several. They are None if there are no
+    such messages. `diverged` says from where on the deliveries of a
     member that dropped out of a view do not count, if that can be. `services` are the messages that have a
     quality of service, if there are any.
     """
@@ -81,6 +84,7 @@ class TraceTables:
     participations: DataFrame
     senders: DataFrame
     messages: DataFrame
+    groups: DelivererGroups | None
     irregular: DataFrame | None
     irregular_sets: DataFrame | None
     requeued: DataFrame | None
@@ -107,9 +111,9 @@ class TraceTables:
         return words_for(self.views_of)
 
     @property
-    def binds_all(self) -> bool:
-        """Whether all members of all views are bound by what any of them delivered there."""
-        return self.diverged is None and not any_nonbinding(self.runs, self.views_of)
+    def is_bound(self) -> Column:
+        """Whether a row is of a run in which all members of a view are bound by what any delivered there."""
+        return _is_bound(self.runs, self.views_of)
 
     @property
     def delivered_batches(self) -> DataFrame:
@@ -164,16 +168,18 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     obligations = _obligations(spark, runs, views_of, histories)
     senders = _senders(spark, histories)
     found = message_table(batches, views, senders)
-    table = flag_messages(found, sf.broadcast(obligations)).cache()
+    table = flag_messages(found, sf.broadcast(obligations), _is_bound(runs, views_of)).cache()
     cached = [views, table]
     try:
-        counts = tuple(MessageCounts(**row.asDict()) for row in count_messages(table).collect())
-        assert all(count.run for count in counts), "every file belongs to one of the runs"
-        irregular = sets = requeued = diverged = None
-        if any(count.irregular for count in counts):
+        counts = _counts(table)
+        groups = irregular = sets = requeued = diverged = None
+        if any(count.grouped for count in counts):
+            groups, kept = group_by_deliverers(batches, table, participations, words_for(views_of))
+            cached.append(kept)
+        if (alone := judged_one_by_one(table, counts, groups)) is not None:
             irregular = irregular_deliveries(
                 batches,
-                table,
+                alone,
                 sf.broadcast(participations) if any_nonbinding(runs, views_of) else None,
                 selective=any(history.recipient_lists for history in histories.values()),
             ).cache()
@@ -198,6 +204,7 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
                 participations=sf.broadcast(participations),
                 senders=senders,
                 messages=table,
+                groups=groups,
                 irregular=irregular,
                 irregular_sets=sets,
                 requeued=requeued,
@@ -208,6 +215,12 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     finally:
         for frame in cached:
             frame.unpersist()
+
+
+def _counts(table: DataFrame) -> tuple[MessageCounts, ...]:
+    counts = tuple(MessageCounts(**row.asDict()) for row in count_messages(table).collect())
+    assert all(count.run for count in counts), "every file belongs to one of the runs"
+    return counts
 
 
 def _nonbinding_deliveries(batches: DataFrame, table: DataFrame, irregular: DataFrame) -> DataFrame:
@@ -293,6 +306,16 @@ def any_nonbinding(runs: Sequence[StoredRun], views_of: Mapping[str, Views]) -> 
         for view in views_of[run.name].values()
         for each in view.participations
     )
+
+
+def _is_bound(runs: Sequence[StoredRun], views_of: Mapping[str, Views]) -> Column:
+    """Whether a row is of a run in which every delivery binds the others, and no member may have diverged."""
+    bound = [
+        run
+        for run in runs
+        if not any_nonbinding([run], views_of) and not may_diverge({run.name: views_of[run.name]})
+    ]
+    return is_of(bound, runs)
 
 
 def _participations(

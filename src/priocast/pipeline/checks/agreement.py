@@ -10,6 +10,7 @@ but it skipped nothing. Where queues are re-ordered, it owes nothing from the fi
 delivered alone (`pipeline/divergence.py`).
 """
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
@@ -19,14 +20,31 @@ from pyspark.sql import functions as sf
 from priocast.pipeline.divergence import until_divergence
 from priocast.pipeline.membership import DROPPED_OUT
 from priocast.pipeline.message_rows import deliverer_sets
-from priocast.pipeline.sources import message_id
+from priocast.pipeline.sources import MESSAGE_KEY, message_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import names, union, violations
 
 
 def find(trace: TraceTables) -> DataFrame:
     """Messages that only some of the members that continued together delivered; all of them are irregular."""
-    return union(trace, [] if trace.irregular is None else [incomplete(binding_sets(trace), trace)])
+    return union(trace, missing_deliveries(trace, lambda sets: incomplete(sets, trace)))
+
+
+def missing_deliveries(trace: TraceTables, judge: Callable[[DataFrame], DataFrame]) -> list[DataFrame]:
+    """What `judge` finds missing in sets of deliverers: message by message, and group by group."""
+    tables = []
+    if trace.irregular is not None:
+        tables.append(report_missing(judge(binding_sets(trace))))
+    if trace.groups is not None:
+        tables.append(report_missing(of_each_message(judge(trace.groups.sets), trace)))
+    return tables
+
+
+def of_each_message(found: DataFrame, trace: TraceTables) -> DataFrame:
+    """The messages of the groups in which something was found, with what it is."""
+    of_group = found.select("group_hash", "view", "coordinator", "missing", "summary")
+    messages = trace.messages.where("group_hash is not null").select(*MESSAGE_KEY, "position", "group_hash")
+    return messages.join(sf.broadcast(of_group), "group_hash")
 
 
 def binding_sets(trace: TraceTables) -> DataFrame:
@@ -44,12 +62,7 @@ def incomplete(sets: DataFrame, trace: TraceTables) -> DataFrame:
     skipped = sf.when(
         (sf.size("lacking") == 0) & (sf.col("final") | (sf.size("continued_to") > 0)), sf.col("skipped_by")
     ).otherwise(sf.array().cast("array<string>"))
-    found = (
-        deliverers(sets, trace)
-        .withColumn("missing", sf.array_sort(sf.concat(lacking_among_peers(), skipped)))
-        .where(sf.size("missing") > 0)
-    )
-    return report_missing(found)
+    return with_missing(deliverers(sets, trace), sf.concat(lacking_among_peers(), skipped))
 
 
 def deliverers(sets: DataFrame, trace: TraceTables) -> DataFrame:
@@ -110,14 +123,19 @@ def lacking_among_peers() -> Column:
     return _processes(peers)
 
 
+def with_missing(found: DataFrame, missing: Column) -> DataFrame:
+    """Where any members are `missing` although others `delivered`, with a `summary`."""
+    summary = sf.concat(sf.lit("delivered by "), names("delivered"), sf.lit(" but not by "), names("missing"))
+    with_members = found.withColumn("missing", sf.array_sort(missing)).where(sf.size("missing") > 0)
+    return with_members.withColumn("summary", summary)
+
+
 def report_missing(found: DataFrame) -> DataFrame:
-    """Violations by the members in `missing`, where others `delivered`."""
+    """Violations by the members in `missing`."""
     return violations(
         found,
         position=sf.col("position"),
         messages=sf.array(message_id()),
         members=sf.col("missing"),
-        summary=sf.concat(
-            sf.lit("delivered by "), names("delivered"), sf.lit(" but not by "), names("missing")
-        ),
+        summary=sf.col("summary"),
     )

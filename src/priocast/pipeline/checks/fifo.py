@@ -36,7 +36,7 @@ _FIRST_VIEWS_SCHEMA = "run string, sender string, sender_incarnation long, view 
 
 def find(trace: TraceTables) -> DataFrame:
     """Messages that are not the next of their sender and level at their position in the order."""
-    ordered = agreed_order(trace).withColumn("stream_hash", sf.xxhash64(*STREAM_KEY))
+    ordered = agreed_order(trace).withColumn("stream_hash", sf.xxhash64("sender_hash", "level"))
     apart = [run.name for run in trace.runs if not follow_positions(trace.histories[run.name])]
     streams = doubtful_streams(ordered.where(~sf.col("run").isin(apart))).collect()
     if not streams and not apart:
@@ -66,12 +66,7 @@ def follow_positions(history: TraceHistory) -> bool:
 
 def doubtful_streams(ordered: DataFrame) -> DataFrame:
     """The streams that lack a number, or whose positions do not increase with their numbers."""
-    complete = (sf.count(sf.lit(1)) == sf.max("number") + 1) & (sf.min("number") == 0)
-    incomplete = (
-        ordered.groupBy("stream_hash").agg(complete.alias("complete")).where("not complete").drop("complete")
-    )
-    disordered = not_increasing(ordered, ["stream_hash"], sf.col("number"), sf.col("position"))
-    return incomplete.unionByName(disordered).distinct()
+    return not_increasing(ordered, ["stream_hash"], sf.col("number"), sf.col("position"), gapless=True)
 
 
 def out_of_order(ordered: DataFrame, trace: TraceTables) -> DataFrame:
@@ -104,24 +99,22 @@ def out_of_order(ordered: DataFrame, trace: TraceTables) -> DataFrame:
 
 def agreed_order(trace: TraceTables) -> DataFrame:
     """Every delivered message with its position: where all members delivered it, or else most of them."""
-    ordered = [*MESSAGE_KEY, "view", "view_hash", "position"]
-    regular = trace.messages.where("deliveries > 0 and not irregular and not nonbinding").select(ordered)
+    ordered = [*MESSAGE_KEY, "sender_hash", "view", "view_hash", "position"]
+    settled = trace.is_bound & ~sf.col("misplaced") & sf.col("view").isNotNull()
+    has_one = sf.when(sf.col("irregular"), settled).otherwise(~sf.col("nonbinding"))
+    regular = trace.messages.where((sf.col("deliveries") > 0) & has_one).select(ordered)
     if trace.irregular is None:
         return regular
-    disputed = trace.irregular.where("binding")
-    if trace.binds_all:
-        settled = "irregular and not misplaced and view is not null"
-        regular = regular.unionByName(trace.messages.where(settled).select(ordered))
-        others = trace.messages.where(f"irregular and not ({settled})")
-        hashes = sf.broadcast(others.select(message_hash().alias("message_hash")))
-        disputed = disputed.join(hashes, "message_hash", "left_semi")
+    others = trace.messages.where(sf.col("irregular") & ~settled)
+    hashes = sf.broadcast(others.select(message_hash().alias("message_hash")))
+    disputed = trace.irregular.where("binding").join(hashes, "message_hash", "left_semi")
     first_of_most = sf.struct("votes", -sf.col("view"), -sf.col("position"), "coordinator")
     voted = (
         disputed.groupBy(*ordered, "coordinator")
         .agg(sf.count(sf.lit(1)).alias("votes"))
-        .groupBy(*MESSAGE_KEY)
+        .groupBy(*MESSAGE_KEY, "sender_hash")
         .agg(sf.max_by(sf.struct("view", "view_hash", "position"), first_of_most).alias("agreed"))
-        .select(*MESSAGE_KEY, "agreed.*")
+        .select(*MESSAGE_KEY, "sender_hash", "agreed.*")
     )
     return regular.unionByName(voted)
 

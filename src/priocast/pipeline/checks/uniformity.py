@@ -21,7 +21,12 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.agreement import binding_sets, deliverers, lacking_among_peers, report_missing
+from priocast.pipeline.checks.agreement import (
+    deliverers,
+    lacking_among_peers,
+    missing_deliveries,
+    with_missing,
+)
 from priocast.pipeline.membership import GroupView
 from priocast.pipeline.message_table import is_reference
 from priocast.pipeline.small_tables import small_table
@@ -40,8 +45,7 @@ def find(trace: TraceTables) -> DataFrame:
     """Every safe message that a process should have and does not have."""
     tables = []
     if trace.any("safe"):
-        if trace.irregular is not None:
-            tables.append(incomplete(binding_sets(trace).where("safe"), trace))
+        tables += missing_deliveries(trace, lambda sets: incomplete(sets.where("safe"), trace))
         tables.append(not_received(trace))
     return union(trace, tables)
 
@@ -50,9 +54,8 @@ def incomplete(sets: DataFrame, trace: TraceTables) -> DataFrame:
     """Safe messages that one process delivered, and others that continued did not."""
     primary = sf.col("run").isin([run.name for run in trace.runs if run.primary])
     anyone = sf.transform("lacking", lambda member: member["process"])
-    missing = sf.array_sort(sf.when(primary, anyone).otherwise(lacking_among_peers()))
-    found = deliverers(sets, trace).withColumn("missing", missing).where(sf.size("missing") > 0)
-    return report_missing(found)
+    missing = sf.when(primary, anyone).otherwise(lacking_among_peers())
+    return with_missing(deliverers(sets, trace), missing)
 
 
 def not_received(trace: TraceTables) -> DataFrame:
