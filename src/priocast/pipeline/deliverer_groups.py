@@ -17,7 +17,9 @@ from pyspark.sql import functions as sf
 
 from priocast.pipeline.message_rows import deliverer_sets, irregular_deliveries
 from priocast.pipeline.message_table import MessageCounts
-from priocast.pipeline.sources import message_hash
+from priocast.pipeline.sources import MESSAGE_KEY, message_hash
+
+_GROUPS_MAX = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,30 @@ class DelivererGroups:
 
 def group_by_deliverers(
     batches: DataFrame, table: DataFrame, participations: DataFrame, words: range
-) -> tuple[DelivererGroups, DataFrame]:
-    """The groups of the irregular messages, and the table that is kept in memory for them."""
+) -> DelivererGroups | None:
+    """The groups of the irregular messages; None if there are so many that they save nothing.
+
+    They go through the driver, so that the plans of the checks do not contain how they were found.
+    """
+    spark = table.sparkSession
     grouped = table.where("group_hash is not null").withColumn("message_hash", message_hash())
-    chosen = grouped.groupBy("group_hash").agg(sf.min("message_hash").alias("message_hash"))
-    first = grouped.join(sf.broadcast(chosen), ["group_hash", "message_hash"], "left_semi")
-    deliveries = irregular_deliveries(batches, first, None, selective=False)
+    of_group = grouped.groupBy("group_hash").agg(sf.min("message_hash").alias("message_hash"))
+    chosen = sf.broadcast(of_group.limit(_GROUPS_MAX + 1))
+    first = grouped.join(chosen, ["group_hash", "message_hash"]).select(
+        *MESSAGE_KEY, "message_hash", "group_hash", "safe", "irregular"
+    )
+    rows = first.toArrow()
+    if rows.num_rows > _GROUPS_MAX:
+        return None
+    messages = spark.createDataFrame(rows)
+    deliveries = irregular_deliveries(batches, messages, None, selective=False)
     found = deliverer_sets(deliveries, participations, words)
-    sets = found.join(sf.broadcast(chosen), "message_hash").cache()
+    hashes = sf.broadcast(messages.select("message_hash", "group_hash"))
+    sets = spark.createDataFrame(found.join(hashes, "message_hash").toArrow())
     members = reduce(add, (sf.bit_count(f"delivered_{word}") for word in words))
     repeated = sf.col("deliveries") > members
     unclear = sets.where(repeated).select("group_hash")
-    groups = DelivererGroups(sets.where(~repeated), None if unclear.isEmpty() else unclear)
-    return groups, sets
+    return DelivererGroups(sets.where(~repeated), None if unclear.isEmpty() else unclear)
 
 
 def judged_one_by_one(

@@ -174,8 +174,7 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
         counts = _counts(table)
         groups = irregular = sets = requeued = diverged = None
         if any(count.grouped for count in counts):
-            groups, kept = group_by_deliverers(batches, table, participations, words_for(views_of))
-            cached.append(kept)
+            groups = group_by_deliverers(batches, table, participations, words_for(views_of))
         if (alone := judged_one_by_one(table, counts, groups)) is not None:
             irregular = irregular_deliveries(
                 batches,
