@@ -20,6 +20,7 @@ from priocast.core.starvation import Starvation
 from priocast.protocols import find_protocol
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.window import WINDOW_FIRST
+from priocast.protocols.numbering.packets import NumberGrant
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
 from protocols.joint_delivery import check_joint_delivery
 from protocols.ranked_queue import RankedQueue
@@ -151,7 +152,9 @@ def _check_places(group: Group) -> None:
     its own for what it makes of that.
     """
     options = group.options
-    numbers_first = any(isinstance(each, Sent) and _numbers_given(each.packet) for each in group.journal)
+    numbers_first = any(
+        isinstance(each, Sent) and isinstance(each.packet, NumberGrant) for each in group.journal
+    )
     granted = options.window or WINDOW_FIRST
     consumed = dict.fromkeys(group.members, group.position)
     placed: list[tuple[int, int]] = []  # end and bytes of each batch that has a place
@@ -162,11 +165,10 @@ def _check_places(group: Group) -> None:
             continue
         if options.window is None:
             granted = max(granted, getattr(happened.packet, "window", 0))
-        if not _gives_places(happened.packet):
+        end = _first_place_of_messages(happened.packet)
+        if end is None:
             continue
         slowest = min(consumed.values())
-        end: int = happened.packet.position  # type: ignore[attr-defined]
-        end += _numbers_given(happened.packet)
         for messages in happened.packet.messages:
             bytes_left = options.window_bytes - sum(size for place, size in placed if place > slowest)
             if bytes_left <= 0 and not numbers_first:
@@ -237,10 +239,13 @@ def _deliveries(journal: Journal) -> list[Delivered]:
 
 
 def _gives_places(packet: Packet) -> bool:
-    return hasattr(packet, "position")
+    return _first_place_of_messages(packet) is not None
 
 
-def _numbers_given(packet: Packet) -> int:
-    """How many places a packet gives to messages that it neither carries nor names."""
-    given: int = getattr(packet, "count", 0) if _gives_places(packet) and not packet.messages else 0
-    return given
+def _first_place_of_messages(packet: Packet) -> int | None:
+    """The place of the first message of a packet that gives places; if it has none, the end of its places."""
+    if isinstance(packet, NumberGrant):
+        last = packet.ranges[-1]
+        return last.position + last.count
+    place: int | None = getattr(packet, "position", None)
+    return place
