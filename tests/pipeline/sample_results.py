@@ -99,9 +99,7 @@ def result(*runs: str, violations: int = 0) -> StudyResult:
     return StudyResult(
         runs=tuple(StoredRun(f"runs/{run}", play(run=run, ticks=1).manifest, (), 5000) for run in runs),
         counts=tuple(
-            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-            for run in runs
-            for level in (32, 224)
+            MessageCounts(run, level, 10, 10, 40, 0, 10, *[0] * 12) for run in runs for level in (32, 224)
         ),
         verdicts=tuple(verdict(run, violations) for run in runs),
         delivery_times=tuple(
