@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from benchmarks.pipeline_traces import TraceShape, write_run
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
@@ -15,6 +16,7 @@ from priocast.cli.main import app
 from priocast.core.errors import ForeignTrace, InvalidInput, PriocastError, UnreadableTrace
 from priocast.core.identity import ProcessId
 from priocast.pipeline import verify_runs
+from priocast.pipeline.run_files import expected_rows
 from priocast.pipeline.sources import StoredRuns, open_runs, read_batches
 from priocast.pipeline.storage_errors import explain_error, storage_errors
 from priocast.pipeline.trace_tables import load_trace
@@ -183,3 +185,15 @@ class TestMissingAndForeignFiles:
 def test_another_error_is_not_one_of_the_storage() -> None:
     assert explain_error("runs", "java.lang.ArithmeticException: / by zero") is None
     assert isinstance(explain_error("runs", 'No FileSystem for scheme "x"'), InvalidInput)
+
+
+def test_the_size_of_a_trace_is_known_before_spark_starts(tmp_path: Path) -> None:
+    """It decides which of Java's compilers is used; the verification reports damaged files, not this."""
+    shape = TraceShape(100_000)
+    write_run(tmp_path / "large", shape, seed=1)
+    segments = list(tmp_path.rglob("*.parquet"))
+    rows = sum(parquet.read_metadata(segment).num_rows for segment in segments)
+    assert expected_rows(str(tmp_path)) == pytest.approx(rows, rel=0.1)
+    largest = max(segments, key=lambda segment: segment.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[:-1])
+    assert 0.1 * rows < expected_rows(str(tmp_path)) < rows
