@@ -203,6 +203,7 @@ class SqlChecks:
 
     def __init__(self, directory: Path, memory: str, threads: int) -> None:
         self._database = duckdb.connect(config={"memory_limit": memory, "threads": threads})
+        self._database.execute("set enable_progress_bar = false")
         self._database.execute(_BATCHES.format(directory))
         self._directory = directory
 
