@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.sample_runs import SampleRun
+from pipeline.stamp_oracle import violations_of_stamps, with_wrong_stamps
 from priocast.core.guarantees import TIMESTAMP_ORDER
 from priocast.pipeline.checks.catalogue import STAMP_CHECK
 from priocast.pipeline.sources import open_runs
@@ -21,6 +23,7 @@ from simulation.scenarios import group
 
 pytestmark = pytest.mark.spark
 
+SEEDS = range(24)
 Damage = Callable[[list[TraceRow]], list[TraceRow]]
 
 
@@ -31,8 +34,9 @@ def calm() -> SampleRun:
     return SampleRun(manifest_of(run), run.rows)
 
 
-def partitioned(seed: int) -> SampleRun:
-    run = run_scenario(generate_scenario(seed, Choice("adaptive", "partitionable")))
+def simulated(seed: int) -> SampleRun:
+    choice = Choice("adaptive", "primary" if seed % 2 == 0 else "partitionable")
+    run = run_scenario(generate_scenario(seed, choice))
     assert run.violations == []
     return SampleRun(manifest_of(run), run.rows)
 
@@ -92,7 +96,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Verdict]]:
     directory: Path = tmp_path_factory.mktemp("stamps")
     good = calm()
-    runs = [good.named("calm"), partitioned(3).named("partitioned")]
+    runs = [good.named("calm"), simulated(3).named("partitioned")]
     runs += [
         SampleRun(good.manifest, damage(list(good.rows))).named(name) for name, (damage, _) in DAMAGES.items()
     ]
@@ -114,3 +118,16 @@ def test_it_holds_in_runs_of_the_adaptive_order(verdicts: dict[str, Verdict], na
 def test_each_property_has_a_mutant(verdicts: dict[str, Verdict], name: str) -> None:
     said = [violation.summary for violation in verdicts[name].examples]
     assert any(DAMAGES[name][1] in summary for summary in said), said
+
+
+def test_it_finds_as_many_violations_as_the_oracle(spark: SparkSession, tmp_path: Path) -> None:
+    expected = {}
+    for seed in SEEDS:
+        run = simulated(seed).named(f"seed-{seed}")
+        damaged = SampleRun(run.manifest, with_wrong_stamps(run.rows, Random(seed)))
+        damaged.write_whole(tmp_path)
+        expected[f"seed-{seed}"] = violations_of_stamps(damaged.rows)
+    with load_trace(open_runs(spark, tmp_path)) as trace:
+        found = {verdict.run: verdict.violations for verdict in judge(trace, checks=[STAMP_CHECK])}
+    assert found == expected
+    assert sum(count > 0 for count in expected.values()) > len(SEEDS) // 2, "most damages are violations"

@@ -10,43 +10,64 @@ properties are checked, each by itself:
 
 Stamps of one process compare by the number of the view: its views have different ones. That holds for (d) as
 well: a message is delivered in a view that its sender was in.
+
+For (b) and (c), messages and stamps are numbers. Only those of which several belong together are looked up
+again. (d) follows from the others for a message that its sender delivered after it broadcast it. So only the
+rest is looked at: messages that their sender did not deliver, or not in that order; that have several
+broadcasts, places or stamps; and those of senders that step back.
 """
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id, process_id, view_id
+from priocast.pipeline.message_rows import rows_of
+from priocast.pipeline.sources import (
+    MESSAGE_KEY,
+    explode_batches,
+    message_hash,
+    message_id,
+    process_id,
+    view_id,
+)
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import union, violations
 from priocast.trace.schema import BROADCAST, DELIVERED
 
 _STAMP = ("run", "view", "coordinator", "distribution", "stamp_number")
+_PLACE = [*MESSAGE_KEY, "view", "coordinator"]
+#: Flags of messages that were not broadcast once, and after that delivered by their sender, in one place.
+_DOUBTFUL = ("premature", "unheard", "misplaced", "broadcast_again")
 
 
 def find(trace: TraceTables) -> DataFrame:
     """Every message whose stamp is not unique, not the same everywhere, or not in order."""
     stamped = trace.delivered_batches.where("distribution != ''")
     exploded = explode_batches(stamped).withColumns(
-        {"stamp_number": sf.col("stamp_number") + sf.col("index"), "message": message_id()}
+        {"stamp_number": sf.col("stamp_number") + sf.col("index"), "message_hash": message_hash()}
     )
-    return union(
-        trace,
-        [steps_back(stamped), shared_stamps(exploded), several_stamps(exploded), acausal(trace, exploded)],
+    hashed = exploded.withColumns(
+        {"stamp": sf.xxhash64(*_STAMP), "message_in_view": sf.xxhash64("message_hash", "view_hash")}
     )
+    ambiguous = ambiguous_hashes(hashed)
+    is_ambiguous = not ambiguous.isEmpty()
+    steppers = [row["process_hash"] for row in not_above(stamped).select("process_hash").distinct().collect()]
+    tables = []
+    if steppers:
+        tables.append(steps_back(stamped.where(sf.col("process_hash").isin(steppers))))
+    if is_ambiguous:
+        tables += [shared_stamps(hashed, ambiguous), several_stamps(hashed, ambiguous)]
+    if is_ambiguous or steppers or any(map(trace.any, _DOUBTFUL)):
+        is_doubtful = sf.expr(" or ".join(_DOUBTFUL)) | sf.col("sender_hash").isin(steppers)
+        few = trace.messages.where(is_doubtful).select(*MESSAGE_KEY)
+        if is_ambiguous:
+            few = few.unionByName(of_ambiguous(hashed, "message_in_view", ambiguous).select(*MESSAGE_KEY))
+        tables.append(acausal(trace, stamped, few.distinct()))
+    return union(trace, tables)
 
 
 def steps_back(stamped: DataFrame) -> DataFrame:
     """Deliveries of a process whose stamp is not above that of its last delivery before."""
-    in_order = Window.partitionBy("run", "process").orderBy("step")
-    last = _comparable(sf.col("stamp_number") + sf.col("count") - 1)
-    found = (
-        stamped.withColumns(
-            {"stamp": _comparable(sf.col("stamp_number")), "before": sf.lag(last).over(in_order)}
-        )
-        .where("stamp <= before")
-        .withColumn("number", sf.col("first"))
-        .withColumn("message", message_id())
-    )
+    found = not_above(stamped).withColumn("number", sf.col("first")).withColumn("message", message_id())
     summary = sf.concat(
         sf.col("process"), sf.lit(" delivered "), sf.col("message"), sf.lit(" with the stamp ")
     )
@@ -58,10 +79,52 @@ def steps_back(stamped: DataFrame) -> DataFrame:
     )
 
 
-def shared_stamps(exploded: DataFrame) -> DataFrame:
+def not_above(stamped: DataFrame) -> DataFrame:
+    """Parts of batches whose first stamp is not above the last one of the part before."""
+    in_order = Window.partitionBy("process_hash").orderBy("step")
+    before = {
+        "view_before": sf.lag("view").over(in_order),
+        "distribution_before": sf.lag("distribution").over(in_order),
+        "number_before": sf.lag(sf.col("stamp_number") + sf.col("count") - 1).over(in_order),
+    }
+    same_kind = (sf.col("view") == sf.col("view_before")) & (
+        sf.col("distribution") == sf.col("distribution_before")
+    )
+    same = sf.col("stamp_number") <= sf.col("number_before")
+    other = _comparable() <= _comparable("view_before", "distribution_before", sf.col("number_before"))
+    return stamped.withColumns(before).where(sf.when(same_kind, same).otherwise(other)).drop(*before)
+
+
+def ambiguous_hashes(hashed: DataFrame) -> DataFrame:
+    """The stamps of several messages, and the messages that have several stamps in one view."""
+    message, stamp = sf.col("message_in_view"), sf.col("stamp")
+    both_ways = [
+        sf.struct(one.alias("ambiguous"), other.alias("other"))
+        for one, other in ((message, stamp), (stamp, message))
+    ]
+    return (
+        hashed.select(message, stamp)
+        .distinct()
+        .select(sf.inline(sf.array(*both_ways)))
+        .groupBy("ambiguous")
+        .agg(sf.min("other").alias("lowest"), sf.max("other").alias("highest"))
+        .where("lowest != highest")
+        .select("ambiguous")
+    )
+
+
+def of_ambiguous(hashed: DataFrame, column: str, ambiguous: DataFrame) -> DataFrame:
+    """The deliveries that have an ambiguous value in a column, with the name of the message."""
+    wanted = ambiguous.withColumnRenamed("ambiguous", column)
+    found = hashed.join(sf.broadcast(wanted), column, "left_semi")
+    return found.withColumn("message", message_id())
+
+
+def shared_stamps(hashed: DataFrame, ambiguous: DataFrame) -> DataFrame:
     """Stamps that several messages have."""
     found = (
-        exploded.groupBy(*_STAMP)
+        of_ambiguous(hashed, "stamp", ambiguous)
+        .groupBy(*_STAMP)
         .agg(
             sf.array_sort(sf.collect_set("message")).alias("messages"),
             sf.array_sort(sf.collect_set("process")).alias("members"),
@@ -72,10 +135,11 @@ def shared_stamps(exploded: DataFrame) -> DataFrame:
     return _reported(found, summary, sf.col("members"), sf.col("messages"))
 
 
-def several_stamps(exploded: DataFrame) -> DataFrame:
+def several_stamps(hashed: DataFrame, ambiguous: DataFrame) -> DataFrame:
     """Messages that have several stamps in one view."""
     found = (
-        exploded.withColumn("shown", _shown())
+        of_ambiguous(hashed, "message_in_view", ambiguous)
+        .withColumn("shown", _shown())
         .groupBy("run", "view", "coordinator", "message")
         .agg(
             sf.array_sort(sf.collect_set("shown")).alias("stamps"),
@@ -87,23 +151,21 @@ def several_stamps(exploded: DataFrame) -> DataFrame:
     return _reported(found, summary, sf.col("members"), sf.array("message"))
 
 
-def acausal(trace: TraceTables, exploded: DataFrame) -> DataFrame:
-    """Messages whose stamp is not above what their process had delivered when it broadcast them."""
-    so_far = Window.partitionBy("run", "process").orderBy("step").rowsBetween(Window.unboundedPreceding, 0)
-    last = _comparable(sf.col("stamp_number") + sf.col("count") - 1)
+def acausal(trace: TraceTables, stamped: DataFrame, few: DataFrame) -> DataFrame:
+    """Those whose stamp is not above what their process had delivered when it broadcast them."""
+    so_far = Window.partitionBy("process_hash").orderBy("step").rowsBetween(Window.unboundedPreceding, 0)
+    last = _comparable(number=sf.col("stamp_number") + sf.col("count") - 1)
     delivered = sf.when((sf.col("event") == DELIVERED) & (sf.col("distribution") != ""), last)
     rows = trace.batches.where(sf.col("event").isin(BROADCAST, DELIVERED))
-    broadcast = (
-        rows.withColumn("before", sf.last(delivered, ignorenulls=True).over(so_far))
-        .where((sf.col("event") == BROADCAST) & sf.col("before").isNotNull())
-        .transform(explode_batches)
-        .select(*MESSAGE_KEY, "before")
-    )
+    known = rows.withColumn("before", sf.last(delivered, ignorenulls=True).over(so_far))
+    broadcast = rows_of(known.where((sf.col("event") == BROADCAST) & sf.col("before").isNotNull()), few)
     found = (
-        exploded.withColumn("stamp", _comparable(sf.col("stamp_number")))
-        .join(broadcast, list(MESSAGE_KEY))
-        .where("stamp <= before")
-        .dropDuplicates([*MESSAGE_KEY, "view", "coordinator"])
+        rows_of(stamped, few)
+        .withColumn("stamp_number", sf.col("stamp_number") + sf.col("index"))
+        .join(broadcast.select("message_hash", "before"), "message_hash")
+        .where(_comparable() <= sf.col("before"))
+        .dropDuplicates(_PLACE)
+        .withColumn("message", message_id())
     )
     sender = process_id("sender", "sender_incarnation")
     said = sf.lit(" broadcast it after it had delivered a greater one")
@@ -111,14 +173,16 @@ def acausal(trace: TraceTables, exploded: DataFrame) -> DataFrame:
     return _reported(found, summary, sf.array(sender), sf.array("message"))
 
 
-def _comparable(number: Column) -> Column:
+def _comparable(
+    view: str = "view", distribution: str = "distribution", number: Column | None = None
+) -> Column:
     """A stamp of one process, as a value that compares like it."""
-    parts = sf.split("distribution", r"\.")
+    parts = sf.split(distribution, r"\.")
     return sf.struct(
-        sf.col("view").alias("of_view"),
+        sf.col(view).alias("of_view"),
         parts[0].try_cast("long").alias("of_distribution"),
         parts[1].try_cast("long").alias("of_rank"),
-        number.alias("of_number"),
+        (sf.col("stamp_number") if number is None else number).alias("of_number"),
     )
 
 
