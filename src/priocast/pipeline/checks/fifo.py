@@ -17,6 +17,7 @@ where that is not so, the messages are sorted and compared one by one.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 from pyspark.sql import DataFrame, Window
@@ -97,12 +98,15 @@ def out_of_order(ordered: DataFrame, trace: TraceTables) -> DataFrame:
     )
 
 
-def agreed_order(trace: TraceTables) -> DataFrame:
-    """Every delivered message with its position: where all members delivered it, or else most of them."""
+def agreed_order(trace: TraceTables, keep: Sequence[str] = ()) -> DataFrame:
+    """Every delivered message with its position: where all members delivered it, or else most of them.
+
+    Of the other columns of the message table, those to `keep` are added.
+    """
     ordered = [*MESSAGE_KEY, "sender_hash", "view", "view_hash", "position"]
     settled = trace.is_bound & ~sf.col("misplaced") & sf.col("view").isNotNull()
     has_one = sf.when(sf.col("irregular"), settled).otherwise(~sf.col("nonbinding"))
-    regular = trace.messages.where((sf.col("deliveries") > 0) & has_one).select(ordered)
+    regular = trace.messages.where((sf.col("deliveries") > 0) & has_one).select(*ordered, *keep)
     if trace.irregular is None:
         return regular
     others = trace.messages.where(sf.col("irregular") & ~settled)
@@ -116,6 +120,8 @@ def agreed_order(trace: TraceTables) -> DataFrame:
         .agg(sf.max_by(sf.struct("view", "view_hash", "position"), first_of_most).alias("agreed"))
         .select(*MESSAGE_KEY, "sender_hash", "agreed.*")
     )
+    if keep:
+        voted = voted.join(others.select(*MESSAGE_KEY, *keep), list(MESSAGE_KEY))
     return regular.unionByName(voted)
 
 

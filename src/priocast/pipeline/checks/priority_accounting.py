@@ -10,8 +10,8 @@ each member's own steps.
 
 No pairs are joined. What a member consumes is a prefix of one order, so one number says how far any of them
 had *reached* when h arrived: everything up to there must be before h, and nothing less urgent after it may
-be. So h must not be at or before that position; and the last less urgent message before h, one running value
-for each level, must not be after it.
+be. So h must not be at or before that position; and the last less urgent message before h (see
+`nearest_lower`) must not be after it.
 
 Members may have passed messages that they did not deliver: those that are not for them, and those that they
 kept, or that the state covered, when they joined. A member *may* have reached everything before its next
@@ -21,27 +21,52 @@ delivered nothing.) Less urgent messages up to there may be before h. So may any
 member whose record is truncated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_, attrgetter, or_
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.window import WindowSpec
 
 from priocast.core.priority import HIGHEST
 from priocast.pipeline.checks.fifo import agreed_order
 from priocast.pipeline.message_table import is_reference
+from priocast.pipeline.nearest_lower import with_nearest_lower
 from priocast.pipeline.small_tables import small_table
-from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
-from priocast.pipeline.trace_tables import TraceTables, with_view_hash
+from priocast.pipeline.sources import explode_batches, hash_of_process, message_id
+from priocast.pipeline.trace_tables import TraceTables, bit_of, with_view_hash
 from priocast.pipeline.violations import names, union, violations
 from priocast.trace.schema import DELIVERED, RECEIVED
 
 _EVERYTHING = 2**62
 _NOTHING = -1
 _VIEW = ("run", "view_hash")
-_IN_VIEW = (*MESSAGE_KEY, "view_hash")
-_MEMBERS_SCHEMA = """run string, view long, coordinator string, process string, dropped_out boolean,
-    truncated boolean, last_delivered long, selective boolean, first_position long, state_step long,
-    state_position long"""
+_IN_VIEW = ("sender_hash", "level", "number", "view_hash")
+_MEMBERS_SCHEMA = """run string, view long, coordinator string, process string, rank long, word int, bit long,
+    dropped_out boolean, truncated boolean, last_delivered long, selective boolean, first_position long,
+    state_step long, state_position long"""
+_RANK_BITS = 16
+
+
+class _Member(NamedTuple):
+    """A member of a checked view, with what hides its consumption from the record."""
+
+    run: str
+    view: int
+    coordinator: str
+    process: str
+    rank: int
+    word: int
+    bit: int
+    dropped_out: bool
+    truncated: bool
+    last_delivered: int
+    selective: bool
+    first_position: int
+    state_step: int | None
+    state_position: int | None
 
 
 def find(trace: TraceTables) -> DataFrame:
@@ -49,38 +74,41 @@ def find(trace: TraceTables) -> DataFrame:
     rows = list(_members(trace))
     if not rows:
         return union(trace)
-    members = sf.broadcast(
-        with_view_hash(small_table(trace.spark, rows, _MEMBERS_SCHEMA)).drop("view", "coordinator")
-    )
+    known = with_view_hash(small_table(trace.spark, rows, _MEMBERS_SCHEMA)).drop("view", "coordinator")
+    members = sf.broadcast(known.withColumn("process_hash", hash_of_process("run", sf.col("process"))))
     order = positions(trace, members)
-    arrived = arrivals(progress(trace.batches, order, members))
-    judged = between_levels(with_reach(order, arrived, members), sorted({*trace.priorities, HIGHEST}))
+    is_hidden = any(row.selective or row.state_step is not None for row in rows)
+    arrived = arrivals(progress(trace.batches, order, members), trace.words, is_hidden)
+    reached = with_reach(order, arrived, members, trace.words)
+    judged = with_nearest_lower(reached, _VIEW, sorted({*trace.priorities, HIGHEST}))
     other = (
         sf.when(~_is_early(), sf.col("before"))
         .when(sf.col("after") <= sf.col("reached"), sf.col("after"))
         .alias("other")
     )
     found = judged.where(_is_early() | (sf.col("before") > sf.col("may_reach"))).select("*", other)
-    return union(trace, [report(with_other(found, order), trace)])
+    return union(trace, [report(with_names(found, order, members, trace), trace)])
 
 
-def _members(trace: TraceTables) -> Iterator[tuple[object, ...]]:
-    """The members of the checked views, with what hides their consumption from the record."""
+def _members(trace: TraceTables) -> Iterator[_Member]:
+    """The members of the checked views."""
     for run in trace.runs:
         history, truncated = trace.histories[run.name], trace.truncated_processes(run)
         for view in trace.views_of[run.name].values():
             if not view.consumes_by_priority:
                 continue
-            for each in view.participations:
+            for rank, each in enumerate(sorted(view.participations, key=attrgetter("process"))):
                 process = history.processes.get(each.process)
                 state = process.states[-1] if process and process.states else None
                 span = process.delivered.get(view.name) if process else None
                 dropped_out = each.dropped_out and view.survived
                 never_had_state = dropped_out and view.name.number > 1 and not (process and process.delivered)
-                yield (
+                yield _Member(
                     run.name,
                     *view.name,
                     each.process,
+                    rank,
+                    *bit_of(rank),
                     dropped_out,
                     each.process in truncated,
                     span.position_last if span else _NOTHING,
@@ -94,12 +122,10 @@ def _members(trace: TraceTables) -> Iterator[tuple[object, ...]]:
 def positions(trace: TraceTables, members: DataFrame) -> DataFrame:
     """The messages of the checked views: the position and the urgency of each."""
     urgency = sf.when(sf.col("in_line"), sf.lit(HIGHEST)).otherwise(sf.col("level"))
-    lines = trace.messages.where("deliveries > 0").select(*MESSAGE_KEY, "in_line")
     return (
-        agreed_order(trace)
+        agreed_order(trace, keep=("in_line",))
         .join(members.select(*_VIEW).distinct(), list(_VIEW), "left_semi")
-        .join(lines, list(MESSAGE_KEY))
-        .select(*_IN_VIEW, "position", urgency.alias("urgency"), message_id().alias("message"))
+        .select("run", *_IN_VIEW, "position", urgency.alias("urgency"))
     )
 
 
@@ -111,7 +137,9 @@ def progress(batches: DataFrame, order: DataFrame, members: DataFrame) -> DataFr
     """
     is_delivery = sf.col("event") == DELIVERED
     arrives = (sf.col("event") == RECEIVED) & ~is_reference()
-    here = batches.where(is_delivery | arrives).join(members, [*_VIEW, "process"])
+    here = batches.where(is_delivery | arrives).join(
+        members.drop("run", "process"), ["process_hash", "view_hash"]
+    )
     to_look_up = sf.col("dropped_out") & is_delivery
     own = here.where(~to_look_up).withColumns(
         {
@@ -124,97 +152,119 @@ def progress(batches: DataFrame, order: DataFrame, members: DataFrame) -> DataFr
     return own.unionByName(looked_up.select(own.columns))
 
 
-def arrivals(progress: DataFrame) -> DataFrame:
-    """For each message that arrived anywhere: how far the members had reached then, or may have."""
-    of_member = Window.partitionBy(*_VIEW, "process")
+def arrivals(progress: DataFrame, words: range, is_hidden: bool) -> DataFrame:
+    """For each message that arrived anywhere: how far the members had reached then, or may have; and where.
+
+    If nothing is hidden from the record, members may have reached only what they had.
+    """
+    of_member = Window.partitionBy("process_hash", "view_hash")
     until = of_member.orderBy("step").rowsBetween(Window.unboundedPreceding, -1)
+    arrived = progress.withColumn("reached", sf.coalesce(sf.max("end").over(until), sf.lit(_NOTHING)))
+    may_reach = _may_reach(of_member) if is_hidden else sf.col("reached")
+    arrived = arrived.withColumn("may_reach", may_reach).where(_arrives())
+    return (
+        explode_batches(arrived)
+        .groupBy(*_IN_VIEW)
+        .agg(
+            sf.max(_farthest("reached", "rank")).alias("farthest"),
+            sf.max("may_reach").alias("may_reach"),
+            *(
+                sf.coalesce(sf.bit_or(sf.when(sf.col("word") == word, sf.col("bit"))), sf.lit(0)).alias(
+                    f"arrived_{word}"
+                )
+                for word in words
+            ),
+        )
+    )
+
+
+def _may_reach(of_member: WindowSpec) -> Column:
+    """How far a member may have reached in a row."""
     # Backwards: a frame that ends with the partition is computed anew for each row.
     onward = of_member.orderBy(sf.desc("step")).rowsBetween(Window.unboundedPreceding, -1)
     had_no_state = sf.col("step") < sf.col("state_step")
     kept = sf.coalesce(sf.sum(sf.when(had_no_state & _arrives(), sf.col("count"))).over(of_member), sf.lit(0))
     upcoming = sf.coalesce(sf.min("start").over(onward), sf.lit(_EVERYTHING))
-    may_reach = sf.greatest(
+    return sf.greatest(
         "reached",
         sf.when(had_no_state, sf.lit(_EVERYTHING)),
         sf.col("state_position") - 1,
         sf.when(sf.col("state_step").isNotNull(), sf.col("first_position") + kept - 1),
         sf.when(sf.col("selective"), upcoming - 1),
     )
-    arrived = (
-        progress.withColumn("reached", sf.coalesce(sf.max("end").over(until), sf.lit(_NOTHING)))
-        .withColumn("may_reach", may_reach)
-        .where(_arrives())
-    )
-    return (
-        explode_batches(arrived)
-        .groupBy(*_IN_VIEW)
-        .agg(
-            sf.max(sf.struct("reached", "process")).alias("farthest"),
-            sf.max("may_reach").alias("may_reach"),
-            sf.collect_set("process").alias("arrived_at"),
-        )
-    )
 
 
-def with_reach(order: DataFrame, arrived: DataFrame, members: DataFrame) -> DataFrame:
+def with_reach(order: DataFrame, arrived: DataFrame, members: DataFrame, words: range) -> DataFrame:
     """The messages with how far any member had reached when each arrived, or may have; and which member.
 
     A member that never received a message had reached everything that it delivered.
     """
     everybody = members.groupBy(*_VIEW).agg(
-        sf.collect_list(sf.struct("last_delivered", "process", "truncated")).alias("everybody")
+        sf.collect_list(
+            sf.struct("word", "bit", _farthest("last_delivered", "rank").alias("farthest"), "truncated")
+        ).alias("everybody"),
+        *(sf.sum(sf.when(sf.col("word") == word, sf.col("bit"))).alias(f"all_{word}") for word in words),
     )
-    arrived_at = sf.coalesce("arrived_at", sf.array().cast("array<string>"))
-    absent = sf.filter("everybody", lambda member: ~sf.array_contains(arrived_at, member["process"]))
+
+    def is_absent(member: Column) -> Column:
+        missing = [
+            (member["word"] == word)
+            & (sf.coalesce(f"arrived_{word}", sf.lit(0)).bitwiseAND(member["bit"]) == 0)
+            for word in words
+        ]
+        return reduce(or_, missing)
+
+    at_all = reduce(and_, (sf.col(f"arrived_{word}") == sf.col(f"all_{word}") for word in words))
+    absent = sf.when(~sf.coalesce(at_all, sf.lit(False)), sf.filter("everybody", is_absent))
     known = sf.filter("absent", lambda member: ~member["truncated"])
-    at_last = sf.transform(
-        known, lambda member: sf.struct(member["last_delivered"].alias("reached"), member["process"])
-    )
+    at_last = sf.array_max(sf.transform(known, lambda member: member["farthest"]))
     everything = sf.when(sf.exists("absent", lambda member: member["truncated"]), sf.lit(_EVERYTHING))
+    reached = sf.coalesce(sf.shiftright("farthest", _RANK_BITS), sf.lit(_NOTHING))
     return (
         order.join(arrived, list(_IN_VIEW), "left")
         .join(sf.broadcast(everybody), list(_VIEW))
         .withColumn("absent", absent)
-        .withColumn("farthest", sf.greatest("farthest", sf.array_max(at_last)))
+        .withColumn("farthest", sf.greatest("farthest", at_last))
         .select(
-            *order.columns,
-            sf.coalesce("farthest.reached", sf.lit(_NOTHING)).alias("reached"),
-            "farthest.process",
-            sf.greatest("may_reach", "farthest.reached", everything, sf.lit(_NOTHING)).alias("may_reach"),
+            *(order[name] for name in order.columns),
+            reached.alias("reached"),
+            sf.col("farthest").bitwiseAND(2**_RANK_BITS - 1).alias("rank"),
+            sf.greatest("may_reach", reached, everything, sf.lit(_NOTHING)).alias("may_reach"),
         )
     )
 
 
-def between_levels(messages: DataFrame, urgencies: Sequence[int]) -> DataFrame:
-    """The messages with the positions of the nearest less urgent ones on both sides."""
-    of_view = Window.partitionBy(*_VIEW)
-    until = of_view.orderBy("position").rangeBetween(Window.unboundedPreceding, -1)
-    onward = of_view.orderBy(sf.desc("position")).rangeBetween(Window.unboundedPreceding, -1)
-    before, after = [sf.lit(None)], [sf.lit(None)]
-    for urgency in urgencies:
-        of_level = sf.when(sf.col("urgency") == urgency, sf.col("position"))
-        is_lower = sf.col("urgency") > urgency
-        before.append(sf.when(is_lower, sf.max(of_level).over(until)))
-        after.append(sf.when(is_lower, sf.min(of_level).over(onward)))
-    return messages.select("*", sf.greatest(*before).alias("before"), sf.least(*after).alias("after"))
+def _farthest(reached: str, rank: str) -> Column:
+    """A position and the rank of who reached it, as one number: the greatest is that of the farthest."""
+    return sf.shiftleft(sf.col(reached), _RANK_BITS).bitwiseOR(sf.col(rank))
 
 
-def with_other(found: DataFrame, order: DataFrame) -> DataFrame:
-    """The findings with the less urgent message at the position `other`, if there is such a position."""
+def with_names(found: DataFrame, order: DataFrame, members: DataFrame, trace: TraceTables) -> DataFrame:
+    """The findings with names: of the message, of who reached farthest, and of the less urgent message.
+
+    The latter is the one at the position `other`, if there is such a position.
+    """
     lower = (
         (sf.col("found.run") == sf.col("order.run"))
         & (sf.col("found.view_hash") == sf.col("order.view_hash"))
         & (sf.col("found.other") == sf.col("order.position"))
         & (sf.col("found.urgency") > sf.col("order.urgency"))
     )
-    columns = [sf.col(f"found.{name}") for name in found.columns]
+    named = _named(found, trace).join(members.select(*_VIEW, "rank", "process"), [*_VIEW, "rank"], "left")
+    columns = [sf.col(f"found.{name}") for name in named.columns]
     return (
-        found.alias("found")
-        .join(order.alias("order"), lower, "left")
+        named.alias("found")
+        .join(_named(order, trace).alias("order"), lower, "left")
         .groupBy(columns)
         .agg(sf.min(sf.struct("order.message", "order.urgency")).alias("less"))
         .withColumns({"other_message": sf.col("less.message"), "other_urgency": sf.col("less.urgency")})
     )
+
+
+def _named(messages: DataFrame, trace: TraceTables) -> DataFrame:
+    senders = sf.broadcast(trace.senders.drop("run"))
+    named = messages.join(senders, "sender_hash").withColumn("message", message_id())
+    return named.drop("sender", "sender_incarnation")
 
 
 def report(found: DataFrame, trace: TraceTables) -> DataFrame:
