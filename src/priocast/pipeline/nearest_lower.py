@@ -1,19 +1,13 @@
-"""The nearest less urgent message on each side of a message in an order, whatever the number of urgencies.
-
-A running value for each urgency would be many columns. Urgencies are numbered, and a number has at most two
-digits of four bits: the lower ones are those with the same digits before and a lower one here. So the last
-message that is less urgent is the latest of a few running values for each digit.
-"""
+"""The nearest less urgent message on each side of a message in an order."""
 
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.window import WindowSpec
 
 from priocast.core.priority import HIGHEST
-
-_DIGIT_BITS = 4
-_DIGIT_MAX = 2**_DIGIT_BITS - 1
+from priocast.pipeline.running_digits import with_last_above
 
 
 def with_nearest_lower(rows: DataFrame, key: Sequence[str], urgencies: Sequence[int]) -> DataFrame:
@@ -22,40 +16,15 @@ def with_nearest_lower(rows: DataFrame, key: Sequence[str], urgencies: Sequence[
     Each `key` has an order of its own, by `position`. All `urgencies` that occur must be given, in order.
     """
     numbers = [0] * (HIGHEST + 1)
-    for number, urgency in enumerate(urgencies):
-        numbers[urgency] = number
-    numbered = rows.withColumn("number_of_urgency", sf.lit(numbers)[sf.col("urgency")])
-    forwards = _with_last_lower(numbered, key, len(urgencies), sf.col("position"), "before")
-    backwards = _with_last_lower(forwards, key, len(urgencies), -sf.col("position"), "after")
-    return backwards.withColumn("after", -sf.col("after")).drop("number_of_urgency")
+    for number, urgency in enumerate(reversed(urgencies)):
+        numbers[urgency] = number  # a higher one is less urgent
+    number_of = sf.lit(numbers)[sf.col("urgency")]
 
+    def with_last(found: DataFrame, position: Column, name: str) -> DataFrame:
+        def before(spec: WindowSpec) -> WindowSpec:
+            return spec.orderBy(position).rangeBetween(Window.unboundedPreceding, -1)
 
-def _with_last_lower(
-    rows: DataFrame, key: Sequence[str], urgencies: int, position: Column, name: str
-) -> DataFrame:
-    number = sf.col("number_of_urgency")
-    found = rows.withColumns({"at": position, name: sf.lit(None).cast("long")})
-    shift = 0
-    while (urgencies - 1) >> shift:
-        digits = {
-            "digits_before": sf.shiftright(number, shift + _DIGIT_BITS),
-            "digit": sf.shiftright(number, shift).bitwiseAND(_DIGIT_MAX),
-        }
-        earlier = (
-            Window.partitionBy(*key, "digits_before")
-            .orderBy("at")
-            .rangeBetween(Window.unboundedPreceding, -1)
-        )
-        highest = min(_DIGIT_MAX, (urgencies - 1) >> shift)
-        below = {
-            digit: sf.max(sf.when(sf.col("digit") < digit, sf.col("at")))
-            .over(earlier)
-            .alias(f"below_{digit}")
-            for digit in range(1, highest + 1)
-        }
-        own = [sf.when(sf.col("digit") == digit, sf.col(f"below_{digit}")) for digit in below]
-        latest = sf.greatest(name, sf.coalesce(*own, sf.lit(None)))
-        walked = found.withColumns(digits).select("*", *below.values())
-        found = walked.withColumn(name, latest).select(*found.columns)
-        shift += _DIGIT_BITS
-    return found.drop("at")
+        return with_last_above(found, key, before, number_of, len(urgencies) - 1, position, name)
+
+    forwards = with_last(rows, sf.col("position"), "before")
+    return with_last(forwards, -sf.col("position"), "after").withColumn("after", -sf.col("after"))

@@ -24,10 +24,8 @@ that priority left while h waited exactly if the last one did, and
 
 Under `none` all messages of a priority have the same sort key, and the third case does not exist.
 
-Many priorities would be many running values. If there are more than a few, the walk is by the digits of the
-sort key instead: the keys that are higher than that of h are, for each digit, those with the same digits
-before it and a higher one there. So the last departure with a higher sort key is the last of a few running
-values for each digit, whatever the number of priorities: 7 seconds for 4 priorities were 163 for 256.
+Many priorities would be many running values: 7 seconds for 4 priorities were 163 for 256. If there are more
+than a few, the last departure with a higher sort key is found by the digits of the key (`running_digits`).
 """
 
 from functools import reduce
@@ -35,10 +33,12 @@ from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.window import WindowSpec
 
 from priocast.core.priority import HIGHEST
 from priocast.core.starvation import FirstInFirstOut, Strict
 from priocast.pipeline.message_table import is_queue_of_delivery
+from priocast.pipeline.running_digits import with_last_above
 from priocast.pipeline.sources import message_id, process_id
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.pipeline.violations import union, violations
@@ -46,8 +46,6 @@ from priocast.pipeline.violations import union, violations
 _NEVER = 2**63 - 1
 #: Up to so many priorities, a few running values for each cost less than two walks by digits.
 _PRIORITIES_WALKED_MAX = 16
-_DIGIT_BITS = 4
-_DIGIT_MAX = 2**_DIGIT_BITS - 1
 _ENTRY = (
     "run",
     "queue_hash",
@@ -222,30 +220,16 @@ def walk_by_digits(entries: DataFrame, lowest: int, highest: int) -> DataFrame:
 
     `lowest` and `highest` are the bounds of the sort keys.
     """
+
+    def before(spec: WindowSpec) -> WindowSpec:
+        in_order = spec.orderBy("leave_step", "leave_index")
+        return in_order.rowsBetween(Window.unboundedPreceding, -1)
+
+    left = sf.when(sf.col("leave_step") < _NEVER, sf.col("leave_step"))
     above_lowest = sf.col("sort_key") - lowest
-    walked = entries.withColumn("last", sf.lit(None).cast("long"))
-    digits = max(1, -(-(highest - lowest).bit_length() // _DIGIT_BITS))
-    for shift in range(_DIGIT_BITS * (digits - 1), -1, -_DIGIT_BITS):
-        named = walked.withColumns(
-            {
-                "digits_before": sf.shiftright(above_lowest, shift + _DIGIT_BITS),
-                "digit": sf.shiftright(above_lowest, shift).bitwiseAND(_DIGIT_MAX).cast("int"),
-            }
-        )
-        before = (
-            Window.partitionBy("run", "queue_hash", "digits_before")
-            .orderBy("leave_step", "leave_index")
-            .rowsBetween(Window.unboundedPreceding, -1)
-        )
-        left = sf.when(sf.col("leave_step") < _NEVER, sf.col("leave_step"))
-        running = [
-            sf.max(sf.when(sf.col("digit") > digit, left)).over(before).alias(f"above_{digit}")
-            for digit in range(_DIGIT_MAX)
-        ]
-        own = [sf.when(sf.col("digit") == digit, sf.col(f"above_{digit}")) for digit in range(_DIGIT_MAX)]
-        latest = sf.greatest("last", sf.coalesce(*own))
-        walked = named.select("*", *running).select(*entries.columns, latest.alias("last"))
-    return walked
+    return with_last_above(
+        entries, ["run", "queue_hash"], before, above_lowest, highest - lowest, left, "last"
+    )
 
 
 def find_overtaken(entries: DataFrame, priorities: tuple[int, ...], constant: bool = False) -> DataFrame:
