@@ -70,7 +70,7 @@ bench-pipeline: $(DEVELOPMENT)  ## Measure each check on Spark beside the same i
 	@$(BIN)/python -m benchmarks.pipeline $(if $(QUICK),--quick)
 
 peers: $(DEVELOPMENT)  ## Measure JGroups, Corosync, PySyncObj, NATS, etcd and ZooKeeper beside Priocast, by turns; ARGUMENTS=--install gets them
-	@$(BIN)/python -m benchmarks.peers $(ARGUMENTS)
+	@$(if $(PURE),,PYTHONPATH=$$($(BIN)/python -m tools.compiled_tree || true)) $(BIN)/python -m benchmarks.peers $(ARGUMENTS)
 
 scale: $(DEVELOPMENT)  ## Measure what members, groups and cycles of joining cost as they grow
 	@$(BIN)/python -m benchmarks.scale

@@ -135,6 +135,13 @@ SYSTEMS = (
         _in_process("priocast_member", "batches"),
     ),
     PeerSystem(
+        "Priocast, batches, multicast",
+        "the same over UDP with IP multicast; every datagram is encrypted and authenticated",
+        f"{_AGREED}; order by priority",
+        (),
+        _in_process("priocast_member", "multicasts"),
+    ),
+    PeerSystem(
         "Priocast, one at a time",
         "`sequencer-ub`, prioritised, TCP; `broadcast`, `async for`",
         f"{_AGREED}; order by priority",

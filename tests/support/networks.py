@@ -131,7 +131,8 @@ def free_address() -> Address:
 
 
 @cache
-def _carries_multicasts() -> bool:
+def carries_multicasts() -> bool:
+    """Whether this machine carries multicasts on its loopback interface."""
     multicast, word = Address("239.77.0.1", free_address().port), b"does this arrive?"
     with socket.socket(type=socket.SOCK_DGRAM) as sending:
         sending.bind(("127.0.0.1", 0))
@@ -152,7 +153,7 @@ class NetworkFactory:
 
     def __init__(self, kind: str, directory: Path) -> None:
         assert kind in KINDS
-        if kind == "multicast" and not _carries_multicasts():
+        if kind == "multicast" and not carries_multicasts():
             pytest.skip("this machine does not carry multicasts on its loopback interface")
         self.kind = kind
         self.hub = MemoryHub()

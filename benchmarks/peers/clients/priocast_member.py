@@ -1,4 +1,7 @@
-"""Priocast as it is: a prioritised group over TCP. The last argument chooses batches or single messages."""
+"""Priocast as it is: a prioritised group over TCP. The last argument chooses batches or single messages.
+
+Or batches over UDP, where what goes to all members is multicast, on the loopback interface.
+"""
 
 import asyncio
 import sys
@@ -7,6 +10,8 @@ from contextlib import suppress
 import priocast
 from benchmarks.peers.member_loop import PeerClient, run_member
 
+_GROUP = "peers"
+_MULTICAST_HOST = "239.77.0.1"
 _BURST = 512
 _LEVELS = 8
 
@@ -15,16 +20,13 @@ class PriocastMember(PeerClient):
     """A member of a prioritised group; it sends and receives a message at a time."""
 
     async def start(self) -> None:
-        own = self.addresses[self.rank]
-        self._joining = priocast.join(
-            "peers",
-            member=f"m{self.rank}",
-            listen=own,
-            peers=[each for each in self.addresses if each != own],
-            incarnation=1,
-        )
-        self._group = await self._joining.__aenter__()
+        self._group = await self._join()
         self._receiving = asyncio.create_task(self._receive())
+
+    async def _join(self) -> priocast.Group:
+        own = self.addresses[self.rank]
+        others = [each for each in self.addresses if each != own]
+        return await priocast.join(_GROUP, member=f"m{self.rank}", listen=own, peers=others, incarnation=1)
 
     async def _receive(self) -> None:
         with suppress(priocast.GroupClosed):
@@ -36,7 +38,7 @@ class PriocastMember(PeerClient):
         await self._group.broadcast(payload)
 
     async def stop(self) -> None:
-        await self._joining.__aexit__(None, None, None)
+        await self._group.leave()
         await self._receiving
 
 
@@ -54,5 +56,24 @@ class PriocastBatches(PriocastMember):
             await self._group.broadcast_many(payloads[start : start + _BURST], level)
 
 
+class PriocastMulticasts(PriocastBatches):
+    """The same over UDP; datagrams are sealed, as always there."""
+
+    async def _join(self) -> priocast.Group:
+        port = self.addresses[0].rpartition(":")[2]
+        return await priocast.join(
+            _GROUP,
+            member=f"m{self.rank}",
+            listen=self.addresses[self.rank],
+            transport="udp",
+            multicast=f"{_MULTICAST_HOST}:{port}",
+            keys={_GROUP: bytes(range(32))},
+            size=len(self.addresses),
+            incarnation=1,
+        )
+
+
+_CLIENTS = {"batches": PriocastBatches, "single": PriocastMember, "multicasts": PriocastMulticasts}
+
 if __name__ == "__main__":
-    run_member(PriocastBatches if sys.argv.pop() == "batches" else PriocastMember)
+    run_member(_CLIENTS[sys.argv.pop()])
