@@ -24,6 +24,7 @@ SHARED_TESTS = (
     "tests/replication/test_replicated_state.py",
     "tests/replication/test_sessions.py",
     "tests/replication/test_submissions.py",
+    "tests/study/test_step_times.py",
 )
 _TIMEOUT_SECONDS = 1200
 

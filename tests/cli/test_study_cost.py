@@ -16,7 +16,7 @@ SMALL = ("--members", "2", "--rates", "200", "--deliveries", "40", "--dropped", 
 def test_the_cost_study_measures_both_variants_and_goes_on_where_it_was(tmp_path: Path) -> None:
     chosen = ("study", "cost", "--order", "token-ring", *SMALL, "--out", str(tmp_path), "--json")
     assert "no group of this plan" in command_error(*chosen, "--measured")
-    result = priocast_here(*chosen)
+    result = priocast_here(*chosen, "--at-once", "2")
     assert result.returncode == 0, result.stderr
     cells = json.loads(result.stdout)["cells"]
     assert [(cell["order"], cell["variant"]) for cell in cells] == [
@@ -38,5 +38,6 @@ def test_invalid_numbers_are_rejected(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     assert "omit --rates" in command_error("study", "cost", "--quick", "--rates", "10", "--out", out)
     assert "--rates is 'x'" in command_error("study", "cost", "--rates", "x", "--out", out)
+    assert "--at-once is 0" in command_error("study", "cost", "--at-once", "0", "--out", out)
     assert "'nonsense'" in command_error("study", "cost", "--order", "nonsense", "--out", out)
     assert not (tmp_path / "out").exists()

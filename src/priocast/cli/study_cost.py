@@ -1,11 +1,13 @@
 """`priocast study cost`: the cost paper's experiment, each value beside the paper's."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from priocast.cli.json_output import print_json
@@ -36,11 +38,14 @@ EXAMPLES = """
 
   priocast study cost --order sequencer-ub --order reorder --members 4 --rates 40,100
 
+  priocast study cost --members 4 --rates 10 --at-once 6
+
   priocast study cost --measured
 """
 _DEFAULT = CostPlan()
 _QUICK = {"rates": (60, 100), "deliveries": 600, "dropped": 60}
 _SET_BY_QUICK = {"rates", "deliveries", "dropped"}
+_AT_ONCE_MAX = 64
 
 
 def cost(
@@ -64,6 +69,13 @@ def cost(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two rates and 600 deliveries: about two minutes.")
     ] = False,
+    at_once: Annotated[
+        int,
+        typer.Option(
+            help="Groups that run at the same time: 2 measures plain and prioritised side by side. Each is "
+            "foreign load for the others.",
+        ),
+    ] = 1,
     measured: Annotated[
         bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
     ] = False,
@@ -81,6 +93,8 @@ def cost(
     load of each group is in the report.
     """
     _check_quick(context, quick)
+    if not 1 <= at_once <= _AT_ONCE_MAX:
+        raise InvalidOption(f"--at-once is {at_once}: from 1 to {_AT_ONCE_MAX} groups")
     chosen = {"rates": whole_numbers("--rates", rates), "deliveries": deliveries, "dropped": dropped}
     plan = CostPlan(
         orders=tuple(dict.fromkeys(order or PAPER_ORDERS)),
@@ -93,7 +107,7 @@ def cost(
     console = Console(stderr=as_json)
     finished = [cell for cell in plan.cells() if is_finished(out, plan, cell)]
     if not measured:
-        measure_cells(plan, out, finished, console)
+        measure_cells(plan, out, finished, console, at_once)
         finished = list(plan.cells())
     if not finished:
         raise InvalidOption(f"--measured: no group of this plan has been measured in {out}")
@@ -112,21 +126,36 @@ def _check_quick(context: typer.Context, quick: bool) -> None:
         raise InvalidOption(f"--quick sets the rates and the deliveries: omit {given}, or omit --quick")
 
 
-def measure_cells(plan: CostPlan, out: Path, finished: list[CostCell], console: Console) -> None:
-    """Measure the cells that an earlier study with the same plan has not finished."""
+def measure_cells(
+    plan: CostPlan, out: Path, finished: list[CostCell], console: Console, at_once: int = 1
+) -> None:
+    """Measure the cells that an earlier study with the same plan has not finished, `at_once` at a time.
+
+    If one fails, those that run with it are finished and stored; no other begins.
+    """
     if finished:
         console.print(f"Already measured: {len(finished)} of {sum(1 for _ in plan.cells())} groups.")
-    with progress_bar(console) as progress:
-        for cell in plan.cells():
-            if cell in finished:
-                continue
-            title = f"{cell.order}, {cell.variant}, {cell.members}, {cell.rate}/s"
-            task = progress.add_task(title, total=plan.deliveries)
+    with progress_bar(console) as progress, ThreadPoolExecutor(at_once) as pool:
+        begun = [
+            pool.submit(_measure_and_store, plan, out, cell, progress)
+            for cell in plan.cells()
+            if cell not in finished
+        ]
+        try:
+            for each in begun:
+                each.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
-            def show(delivered: int, task: int = task) -> None:
-                progress.update(task, completed=min(delivered, plan.deliveries))  # type: ignore[arg-type]
 
-            store_cell(out, plan, cell, measure_cell(plan, cell, show))
+def _measure_and_store(plan: CostPlan, out: Path, cell: CostCell, progress: Progress) -> None:
+    title = f"{cell.order}, {cell.variant}, {cell.members}, {cell.rate}/s"
+    task = progress.add_task(title, total=plan.deliveries)
+
+    def show(delivered: int) -> None:
+        progress.update(task, completed=min(delivered, plan.deliveries))
+
+    store_cell(out, plan, cell, measure_cell(plan, cell, show))
 
 
 def _check_output(out: Path, plan: CostPlan) -> None:
