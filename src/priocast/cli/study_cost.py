@@ -38,7 +38,7 @@ EXAMPLES = """
 
   priocast study cost --order sequencer-ub --order reorder --members 4 --rates 40,100
 
-  priocast study cost --members 4 --rates 10 --at-once 6
+  priocast study cost --at-once 2
 
   priocast study cost --measured
 """
@@ -46,6 +46,16 @@ _DEFAULT = CostPlan()
 _QUICK = {"rates": (60, 100), "deliveries": 600, "dropped": 60}
 _SET_BY_QUICK = {"rates", "deliveries", "dropped"}
 _AT_ONCE_MAX = 64
+AtOnce = Annotated[
+    int,
+    typer.Option(
+        help="Groups that run at the same time: 2 measures plain and prioritised side by side. Each is "
+        "foreign load for the others."
+    ),
+]
+Measured = Annotated[
+    bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
+]
 
 
 def cost(
@@ -69,16 +79,8 @@ def cost(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two rates and 600 deliveries: about two minutes.")
     ] = False,
-    at_once: Annotated[
-        int,
-        typer.Option(
-            help="Groups that run at the same time: 2 measures plain and prioritised side by side. Each is "
-            "foreign load for the others.",
-        ),
-    ] = 1,
-    measured: Annotated[
-        bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
-    ] = False,
+    at_once: AtOnce = 1,
+    measured: Measured = False,
     out: Annotated[Path, typer.Option(help="Directory for the rows, tables, figures and the report.")] = Path(
         "study-out/cost"
     ),
@@ -93,8 +95,7 @@ def cost(
     load of each group is in the report.
     """
     _check_quick(context, quick)
-    if not 1 <= at_once <= _AT_ONCE_MAX:
-        raise InvalidOption(f"--at-once is {at_once}: from 1 to {_AT_ONCE_MAX} groups")
+    _check_at_once(at_once)
     chosen = {"rates": whole_numbers("--rates", rates), "deliveries": deliveries, "dropped": dropped}
     plan = CostPlan(
         orders=tuple(dict.fromkeys(order or PAPER_ORDERS)),
@@ -124,6 +125,11 @@ def _check_quick(context: typer.Context, quick: bool) -> None:
     )
     if quick and given:
         raise InvalidOption(f"--quick sets the rates and the deliveries: omit {given}, or omit --quick")
+
+
+def _check_at_once(at_once: int) -> None:
+    if not 1 <= at_once <= _AT_ONCE_MAX:
+        raise InvalidOption(f"--at-once is {at_once}: from 1 to {_AT_ONCE_MAX} groups")
 
 
 def measure_cells(
