@@ -1,0 +1,144 @@
+"""How the processor time of a message grows with members, size and load: `python -m benchmarks.cost_growth`.
+
+All members are in one process, without a network and in virtual time (`driven_group.py`), so only what the
+members compute counts, and other programs matter little. One thing grows at a time:
+
+- *members*: the time of a message at one member, for a lone message and at full load. In a class where every
+  member answers every message, a member handles n frames a message: the time grows with n, and must not grow
+  faster. The exponent is the slope between the larger groups on logarithmic scales: 1 is linear.
+- *size*: the time in all members of a lone message, as a constant and what a KiB adds.
+- *load*: the time in all members, if so many messages of each member are broadcast at once, as what each of
+  them takes and what they share.
+
+Every fit is by least squares, on the shortest times of several rounds.
+"""
+
+import argparse
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+import priocast.links.fifo_link
+from benchmarks.driven_group import DrivenGroup
+from benchmarks.message_cost import SETTLING_MS, microseconds
+from priocast.compiled import is_compiled
+from priocast.protocols import PROTOCOLS
+
+MEMBERS = (2, 4, 8, 16, 32)
+SIZES = (64, 1_024, 8_192, 65_536)
+LOADS = (1, 8, 64, 512)
+FULL_LOAD = 64
+#: From this size on a group is large: what does not grow with it hardly counts any more.
+LARGE = 8
+#: A time that is measured varies by a few percent, and the exponent with it.
+EXPONENT_MAX = 1.15
+_MEMBERS, _KIB = 4, 1_024
+_LONE = 1
+
+Times = dict[int, float]
+
+
+def fit_line(times: Mapping[float, float]) -> tuple[float, float]:
+    """The constant and the slope of the line that fits best."""
+    slope, constant = statistics.linear_regression(list(times), list(times.values()))
+    return constant, slope
+
+
+def exponent(times: Mapping[int, float], smallest: int = LARGE) -> float:
+    """How the times grow from this size on: 0 is not at all, 1 linearly, 2 with the square."""
+    large = {math.log(size): math.log(time) for size, time in times.items() if size >= smallest}
+    return fit_line(large)[1]
+
+
+def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Times:
+    """The time of a message at one member, by the number of members."""
+    return {size: _shortest(order, size, rounds, burst=burst) / size for size in sizes}
+
+
+def by_size(order: str, rounds: int) -> Times:
+    """The time of a lone message in all members, by its bytes."""
+    return {size: _shortest(order, _MEMBERS, rounds, payload_bytes=size) for size in SIZES}
+
+
+def by_load(order: str, rounds: int) -> Times:
+    """The time of a message in all members, by how many messages each member broadcasts at once."""
+    return {load: _shortest(order, _MEMBERS, rounds, burst=load, all_send=True) for load in LOADS}
+
+
+def _shortest(
+    order: str, members: int, rounds: int, burst: int = _LONE, payload_bytes: int = 64, all_send: bool = False
+) -> float:
+    group = DrivenGroup(members, order)
+    group.wait_view()
+    group.run(SETTLING_MS)
+    senders = list(group.members) if all_send or burst > _LONE else None
+    return min(microseconds(group, burst, payload_bytes, senders) for _ in range(rounds))
+
+
+def members_table(orders: Sequence[str], burst: int, sizes: Sequence[int], rounds: int) -> list[list[str]]:
+    """A row for each order: the times, the line, and how they grow."""
+    headings = ["order", *(f"n = {size}" for size in sizes), "line", "exponent"]
+    return [headings, ["---"] * len(headings)] + [
+        _growth_row(order, by_members(order, burst, sizes, rounds)) for order in orders
+    ]
+
+
+def _growth_row(order: str, times: Times) -> list[str]:
+    constant, slope = fit_line({float(size): time for size, time in times.items()})
+    grows = exponent(times)
+    line = f"{constant:.1f} {slope:+.2f} n"
+    verdict = f"{grows:.2f}" if grows <= EXPONENT_MAX else f"**{grows:.2f}**"
+    return [f"`{order}`", *(f"{time:.1f}" for time in times.values()), line, verdict]
+
+
+def size_table(orders: Sequence[str], rounds: int) -> list[list[str]]:
+    """A row for each order: the times by size, and what a KiB adds."""
+    headings = ["order", *(f"{size:,} B" for size in SIZES), "line"]
+    rows = []
+    for order in orders:
+        times = by_size(order, rounds)
+        constant, slope = fit_line({size / _KIB: time for size, time in times.items()})
+        row = [f"`{order}`", *(f"{time:.1f}" for time in times.values()), f"{constant:.1f} {slope:+.2f} KiB"]
+        rows.append(row)
+    return [headings, ["---"] * len(headings), *rows]
+
+
+def load_table(orders: Sequence[str], rounds: int) -> list[list[str]]:
+    """A row for each order: the times by load, and which part of them is shared."""
+    headings = ["order", *(f"{load} at once" for load in LOADS), "line"]
+    rows = []
+    for order in orders:
+        times = by_load(order, rounds)
+        shared, each = fit_line({float(load): time * load for load, time in times.items()})
+        line = f"{each:.2f} {shared:+.0f} / load"
+        rows.append([f"`{order}`", *(f"{time:.2f}" for time in times.values()), line])
+    return [headings, ["---"] * len(headings), *rows]
+
+
+def main() -> None:
+    """Measure and print the tables, as Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cost_growth", description=__doc__)
+    parser.add_argument("orders", nargs="*", default=list(PROTOCOLS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--members", type=int, nargs="+", default=MEMBERS, help="group sizes (at least two large)"
+    )
+    arguments = parser.parse_args()
+    orders, rounds, sizes = arguments.orders, arguments.rounds, arguments.members
+    kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
+    tables: dict[str, Callable[[], list[list[str]]]] = {
+        "a lone message, us at each member": lambda: members_table(orders, _LONE, sizes, rounds),
+        f"{FULL_LOAD} messages of each member at once, us a message at each member": lambda: members_table(
+            orders, FULL_LOAD, sizes, rounds
+        ),
+        f"a lone message, {_MEMBERS} members, us in all": lambda: size_table(orders, rounds),
+        f"{_MEMBERS} members, us a message in all": lambda: load_table(orders, rounds),
+    }
+    for title, rows in tables.items():
+        print(f"\n**{title}** ({kind})\n")
+        for row in rows():
+            print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
