@@ -122,10 +122,13 @@ def main() -> int:
             task = progress.add_task(f"{name} traces", total=count)
             for start in range(options.seed, options.seed + count, options.together):
                 seeds = range(start, min(start + options.together, options.seed + count))
-                wrong += judge_together(spark, pool, seeds, write)
+                found = judge_together(spark, pool, seeds, write)
+                for each in found:
+                    console.print(each, style="red", markup=False)
+                if not console.is_terminal:
+                    console.print(f"{name} traces {seeds[0]:,} to {seeds[-1]:,}: {len(found)} wrong verdicts")
+                wrong += found
                 progress.advance(task, len(seeds))
-    for each in wrong:
-        console.print(each, style="red", markup=False)
     console.print(
         f"{options.clean:,} clean and {options.damaged:,} damaged traces, {len(wrong)} wrong verdicts"
     )

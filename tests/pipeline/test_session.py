@@ -75,6 +75,10 @@ def test_the_end_of_java_gives_an_error_of_one_line_and_another_session_can_foll
     Path(log).unlink()
 
 
+def test_a_slow_machine_has_a_day_for_a_broadcast(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.broadcastTimeout") == str(24 * 60 * 60)
+
+
 @pytest.mark.parametrize(("rows", "replans", "partitions"), [(1_000_000, "true", "4"), (1_000, "false", "1")])
 def test_only_jobs_on_large_tables_are_planned_anew_and_divided(
     spark: SparkSession, rows: int, replans: str, partitions: str

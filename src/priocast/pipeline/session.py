@@ -57,6 +57,9 @@ _PAGE = "4m"
 #: generated and compiled them all again. For three million deliveries the second and third took 49 and
 #: 46 s of processor time with 100, and 33 and 24 s with this.
 _GENERATED_CLASSES = 2_000
+#: A small table is sent to all tasks when it is complete. Spark gives up after 300 s, although it is at work:
+#: the verification of 200 traces did, on a machine that others kept busy.
+_BROADCAST_SECONDS = 24 * 60 * 60
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
@@ -145,6 +148,7 @@ def _settings(master: str, scratch: Path, rows: int) -> SparkConf:
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",  # else flipped bits read as other rows
         "spark.sql.inMemoryColumnarStorage.compressed": "false",  # tables are read a few times, then dropped
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",  # lists are short, 128 is few
+        "spark.sql.broadcastTimeout": str(_BROADCAST_SECONDS),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {by_size}",
