@@ -102,8 +102,14 @@ class DurableReplicas:
 
 
 def flip(disk: SimulatedDirectory, kind: str, byte: int) -> None:
-    """Damage a byte of a disk's only file of this kind."""
-    (name,) = [name for name in disk.names() if name.endswith(kind)]
-    content = bytearray(disk.read(name))
-    content[byte] ^= 1
-    disk.files[name] = SimulatedFile(bytes(content), is_named=True)
+    """Damage a byte of every file of this kind on a disk.
+
+    There are two logs on the disk of a replica that was behind when it started: the state of the others
+    begins a new one, and the power may fail before the removal of the old one is on the disk.
+    """
+    names = [name for name in disk.names() if name.endswith(kind)]
+    assert names, f"there is a file of the kind {kind}"
+    for name in names:
+        content = bytearray(disk.read(name))
+        content[byte] ^= 1
+        disk.files[name] = SimulatedFile(bytes(content), is_named=True)
