@@ -10,17 +10,17 @@ members compute counts, and other programs matter little. One thing grows at a t
 - *load*: the time in all members, if so many messages of each member are broadcast at once, as what each of
   them takes and what they share.
 
-Every fit is by least squares, on the shortest times of several rounds.
+Every fit is by least squares, on the shortest times of several rounds, in which the values take turns.
 """
 
 import argparse
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import priocast.links.fifo_link
-from benchmarks.driven_group import DrivenGroup
-from benchmarks.message_cost import SETTLING_MS, microseconds
+from benchmarks.message_cost import microseconds, settled_group
 from priocast.compiled import is_compiled
 from priocast.protocols import PROTOCOLS
 
@@ -52,27 +52,29 @@ def exponent(times: Mapping[int, float], smallest: int = LARGE) -> float:
 
 def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Times:
     """The time of a message at one member, by the number of members."""
-    return {size: _shortest(order, size, rounds, burst=burst) / size for size in sizes}
+    groups = {size: settled_group(size, order) for size in sizes}
+    senders = {size: list(group.members) if burst > _LONE else None for size, group in groups.items()}
+    cases = {size: partial(microseconds, groups[size], burst, senders=senders[size]) for size in sizes}
+    return {size: time / size for size, time in _by_turns(cases, rounds).items()}
 
 
 def by_size(order: str, rounds: int) -> Times:
     """The time of a lone message in all members, by its bytes."""
-    return {size: _shortest(order, _MEMBERS, rounds, payload_bytes=size) for size in SIZES}
+    group = settled_group(_MEMBERS, order)
+    return _by_turns({size: partial(microseconds, group, _LONE, size) for size in SIZES}, rounds)
 
 
 def by_load(order: str, rounds: int) -> Times:
     """The time of a message in all members, by how many messages each member broadcasts at once."""
-    return {load: _shortest(order, _MEMBERS, rounds, burst=load, all_send=True) for load in LOADS}
+    group = settled_group(_MEMBERS, order)
+    everybody = list(group.members)
+    return _by_turns({load: partial(microseconds, group, load, senders=everybody) for load in LOADS}, rounds)
 
 
-def _shortest(
-    order: str, members: int, rounds: int, burst: int = _LONE, payload_bytes: int = 64, all_send: bool = False
-) -> float:
-    group = DrivenGroup(members, order)
-    group.wait_view()
-    group.run(SETTLING_MS)
-    senders = list(group.members) if all_send or burst > _LONE else None
-    return min(microseconds(group, burst, payload_bytes, senders) for _ in range(rounds))
+def _by_turns(cases: Mapping[int, Callable[[], float]], rounds: int) -> Times:
+    """The shortest time of each case: they take turns, because the speed of a machine changes."""
+    times = [{size: case() for size, case in cases.items()} for _ in range(rounds)]
+    return {size: min(each[size] for each in times) for size in cases}
 
 
 def members_table(orders: Sequence[str], burst: int, sizes: Sequence[int], rounds: int) -> list[list[str]]:

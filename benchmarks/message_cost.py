@@ -23,18 +23,24 @@ MEMBERS = 4
 _MESSAGES = 1024
 _LONE_MESSAGES = 100
 _ROUNDS_WITHIN = 3
-SETTLING_MS = 300
+_SETTLING_MS = 300
 
 Times = dict[str, float]
 
 
 def microseconds_per_message(order: str, burst: int) -> float:
     """The processor time of a message, in all members together."""
-    group = DrivenGroup(MEMBERS, order)
-    group.wait_view()
-    group.run(SETTLING_MS)
+    group = settled_group(MEMBERS, order)
     senders = None if burst == 1 else list(group.members)
     return min(microseconds(group, burst, senders=senders) for _ in range(_ROUNDS_WITHIN))
+
+
+def settled_group(members: int, order: str) -> DrivenGroup:
+    """A group whose founding is over."""
+    group = DrivenGroup(members, order)
+    group.wait_view()
+    group.run(_SETTLING_MS)
+    return group
 
 
 def microseconds(
