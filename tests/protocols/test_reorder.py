@@ -20,7 +20,7 @@ from priocast.protocols.reorder.cut_packets import (
     CutDecisions,
 )
 from priocast.protocols.reorder.cuts import Reorder
-from protocols.single_member import hear, member_of, turn
+from protocols.single_member import hear, member_of, say, turn
 
 _member = partial(member_of, Reorder)
 
@@ -88,3 +88,34 @@ class TestTheApplication:
         (output,) = turn(reorder)
         assert not isinstance(output, SendAll)
         assert output.packet == CutAcknowledgments((CutAcknowledgment(2, 1, (3,), ((9, 8, 1), (7, 5, 1))),))  # type: ignore[union-attr]
+
+
+class TestTheSender:
+    def test_messages_of_a_prioritised_member_wait_for_the_decision_on_those_before(self) -> None:
+        reorder = _member(A)
+        say(reorder, pack(A, 7, 0, [b"x"]))
+        first = sent_data(reorder)
+        assert [batch.level for batch in first.batches] == [7]
+        say(reorder, pack(A, 9, 0, [b"y"]))
+        say(reorder, pack(A, 200, 0, [b"z"]))
+        hear(reorder, A, first)
+        assert not [output for output in turn(reorder) if isinstance(output, SendAll)]
+        for member, proposal in ((A, 1), (B, 2), (C, 3)):
+            hear(reorder, member, CutAcknowledgments((CutAcknowledgment(0, 0, (proposal,), ()),)))
+        (decision,) = turn(reorder)
+        assert isinstance(decision, SendAll) and isinstance(decision.packet, CutDecisions)
+        hear(reorder, A, decision.packet)
+        assert [batch.level for batch in sent_data(reorder).batches] == [200, 9], "they share an exchange"
+
+    def test_messages_of_a_plain_member_are_sent_at_once(self) -> None:
+        reorder = _member(A, prioritised=False)
+        for number in range(2):
+            say(reorder, pack(A, 7, number, [b"x"]))
+            assert sent_data(reorder).number == number
+
+
+def sent_data(reorder: Reorder) -> NumberedData:
+    """The one packet of data that a member sends in its turn."""
+    packets = [output.packet for output in turn(reorder) if isinstance(output, SendAll)]
+    (data,) = [packet for packet in packets if isinstance(packet, NumberedData)]
+    return data

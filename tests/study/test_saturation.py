@@ -77,6 +77,14 @@ def test_what_is_offered_is_delivered_until_the_group_is_saturated() -> None:
     assert percentile(urgent, 99) < percentile(background, 50) / 5
 
 
+@pytest.mark.parametrize("order", ["reorder", "reorder-locks"])
+def test_reordering_keeps_up_with_a_stream_of_many_priorities(order: str) -> None:
+    """With an exchange for each message, some urgent one would be undecided at any time (decision 75)."""
+    plan = SaturationPlan(orders=(order,), messages=1_000)
+    result = simulate_cell(plan, cell_of(order=order, members=4, load=16_000))
+    assert result.delivered_per_second == pytest.approx(16_000, rel=0.1)
+
+
 def test_a_plain_group_has_the_same_messages_and_orders_them_as_they_come() -> None:
     plan = SaturationPlan(orders=(UB,), messages=3_000)
     saturated = simulate_cell(plan, cell_of(shape=SLOW_MEMBER, load=4_000, variant=PLAIN))

@@ -163,7 +163,14 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         self.outgoing.put(event.batch if self.options.prioritised else event.batch.in_line(), now)
 
     def send_data(self) -> None:
-        """Send own messages to all, the most urgent first."""
+        """Send own messages to all, the most urgent first.
+
+        With priorities, only once those sent before are decided: as long as an urgent message is undecided
+        nothing less urgent can be consumed. With one exchange at a time, messages share it under load, and
+        there are moments at which none is undecided (decision 75).
+        """
+        if self.options.prioritised and self._exchange.own_undecided:
+            return
         for _ in range(FRAMES_PER_TURN):
             if self.blocked or not self.outgoing.count:
                 return
