@@ -5,7 +5,8 @@ members compute counts, and other programs matter little. One thing grows at a t
 
 - *members*: the time of a message at one member, for a lone message and at full load. In a class where every
   member answers every message, a member handles n frames a message: the time grows with n, and must not grow
-  faster. The exponent is the slope between the larger groups on logarithmic scales: 1 is linear.
+  faster. The exponent is the slope between the larger groups on logarithmic scales: 1 is linear. For a lone
+  message the instructions of the interpreter are counted as well, which is exact and the same everywhere.
 - *size*: the time in all members of a lone message, as a constant and what a KiB adds.
 - *load*: the time in all members, if so many messages of each member are broadcast at once, as what each of
   them takes and what they share.
@@ -20,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import priocast.links.fifo_link
+from benchmarks.driven_group import DrivenGroup
+from benchmarks.instructions import instructions_of
 from benchmarks.message_cost import microseconds, settled_group
 from priocast.compiled import is_compiled
 from priocast.protocols import PROTOCOLS
@@ -34,6 +37,7 @@ LARGE = 8
 EXPONENT_MAX = 1.15
 _MEMBERS, _KIB = 4, 1_024
 _LONE = 1
+_COUNTED_MESSAGES = 3
 
 Times = dict[int, float]
 
@@ -58,6 +62,24 @@ def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Tim
     return {size: time / size for size, time in _by_turns(cases, rounds).items()}
 
 
+def instructions_by_members(order: str, sizes: Sequence[int]) -> Times:
+    """The instructions that one member executes for a lone message, by the number of members."""
+    return {size: _lone_instructions(settled_group(size, order)) / size for size in sizes}
+
+
+def _lone_instructions(group: DrivenGroup) -> float:
+    """The instructions in all members; the first message does what is done once."""
+    _broadcast_alone(group)
+    counts = [instructions_of(partial(_broadcast_alone, group)) for _ in range(_COUNTED_MESSAGES)]
+    return statistics.mean(counts)
+
+
+def _broadcast_alone(group: DrivenGroup) -> None:
+    expected = group.deliveries + len(group.members)
+    group.broadcast(list(group.members)[1], bytes(64))
+    group.run_until(lambda: group.deliveries == expected)
+
+
 def by_size(order: str, rounds: int) -> Times:
     """The time of a lone message in all members, by its bytes."""
     group = settled_group(_MEMBERS, order)
@@ -77,12 +99,12 @@ def _by_turns(cases: Mapping[int, Callable[[], float]], rounds: int) -> Times:
     return {size: min(each[size] for each in times) for size in cases}
 
 
-def members_table(orders: Sequence[str], burst: int, sizes: Sequence[int], rounds: int) -> list[list[str]]:
-    """A row for each order: the times, the line, and how they grow."""
+def members_table(
+    orders: Sequence[str], sizes: Sequence[int], cost: Callable[[str], Times]
+) -> list[list[str]]:
+    """A row for each order: what a message costs, the line, and how it grows."""
     headings = ["order", *(f"n = {size}" for size in sizes), "line", "exponent"]
-    return [headings, ["---"] * len(headings)] + [
-        _growth_row(order, by_members(order, burst, sizes, rounds)) for order in orders
-    ]
+    return [headings, ["---"] * len(headings)] + [_growth_row(order, cost(order)) for order in orders]
 
 
 def _growth_row(order: str, times: Times) -> list[str]:
@@ -117,6 +139,33 @@ def load_table(orders: Sequence[str], rounds: int) -> list[list[str]]:
     return [headings, ["---"] * len(headings), *rows]
 
 
+Rows = Callable[[], list[list[str]]]
+
+
+def timed_tables(orders: Sequence[str], sizes: Sequence[int], rounds: int) -> dict[str, Rows]:
+    """What is measured in processor time, by title."""
+    kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
+
+    def by_burst(burst: int) -> list[list[str]]:
+        return members_table(orders, sizes, lambda order: by_members(order, burst, sizes, rounds))
+
+    return {
+        f"a lone message, us at each member ({kind})": partial(by_burst, _LONE),
+        f"{FULL_LOAD} messages of each member at once, us a message at each member ({kind})": partial(
+            by_burst, FULL_LOAD
+        ),
+        f"a lone message, {_MEMBERS} members, us in all ({kind})": partial(size_table, orders, rounds),
+        f"{_MEMBERS} members, us a message in all ({kind})": partial(load_table, orders, rounds),
+    }
+
+
+def counted_tables(orders: Sequence[str], sizes: Sequence[int]) -> dict[str, Rows]:
+    """What is counted in instructions, by title."""
+    cost = partial(instructions_by_members, sizes=sizes)
+    title = "a lone message, instructions at each member"
+    return {title: partial(members_table, orders, sizes, cost)}
+
+
 def main() -> None:
     """Measure and print the tables, as Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost_growth", description=__doc__)
@@ -125,19 +174,17 @@ def main() -> None:
     parser.add_argument(
         "--members", type=int, nargs="+", default=MEMBERS, help="group sizes (at least two large)"
     )
+    parser.add_argument(
+        "--instructions", action="store_true", help="count instructions instead of measuring times"
+    )
     arguments = parser.parse_args()
-    orders, rounds, sizes = arguments.orders, arguments.rounds, arguments.members
-    kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
-    tables: dict[str, Callable[[], list[list[str]]]] = {
-        "a lone message, us at each member": lambda: members_table(orders, _LONE, sizes, rounds),
-        f"{FULL_LOAD} messages of each member at once, us a message at each member": lambda: members_table(
-            orders, FULL_LOAD, sizes, rounds
-        ),
-        f"a lone message, {_MEMBERS} members, us in all": lambda: size_table(orders, rounds),
-        f"{_MEMBERS} members, us a message in all": lambda: load_table(orders, rounds),
-    }
+    orders, sizes = arguments.orders, arguments.members
+    if arguments.instructions:
+        tables = counted_tables(orders, sizes)
+    else:
+        tables = timed_tables(orders, sizes, arguments.rounds)
     for title, rows in tables.items():
-        print(f"\n**{title}** ({kind})\n")
+        print(f"\n**{title}**\n")
         for row in rows():
             print(f"| {' | '.join(row)} |", flush=True)
 

@@ -63,6 +63,7 @@ _CHECK_OF = {check.guarantee: check for check in (*CHECKS, STAMP_CHECK)}
 _LOAD, _COLD, _WARM = "tables", "whole verification, cold", "whole verification"
 _SQL_MEMORY = LOCAL_MEMORY.replace("g", "GB")
 _KIB_PER_MIB = 1024
+_CONSOLE = Console(width=120)
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,7 @@ def in_sql(directory: Path, guarantees: tuple[str, ...]) -> Measurement:
 
 def both(shape: TraceShape, guarantees: tuple[str, ...]) -> tuple[Measurement, Measurement]:
     """What a trace of this shape costs on Spark, and in SQL."""
+    _CONSOLE.print(shape, style="dim")
     with tempfile.TemporaryDirectory(prefix="priocast-bench-") as name:
         in_new_process(write_runs, Path(name), shape)
         on, sql = (in_new_process(engine, Path(name), guarantees) for engine in (on_spark, in_sql))
@@ -157,46 +159,42 @@ def both(shape: TraceShape, guarantees: tuple[str, ...]) -> tuple[Measurement, M
     return on, sql
 
 
-def checks_table(sizes: tuple[int, ...], console: Console) -> Table:
-    """Each check at each size, on both engines."""
-    table = _table("each check, Spark warm", "deliveries", "order", "step")
+def checks_tables(sizes: tuple[int, ...]) -> Iterator[Table]:
+    """Each check at each size, on both engines: a table for each size and order."""
     for size in sizes:
         for order, guarantees in EXAMINED.items():
-            console.print(f"{size:,} deliveries, {order}", style="dim")
+            table = _table("each check, Spark warm", "deliveries", "order", "step")
             on, sql = both(TraceShape(size, order=order), guarantees)
             for step in (_LOAD, *guarantees, _WARM):
                 _add(table, (f"{size:,}", order, step), on.steps[step], sql.steps[step])
             table.add_row(f"{size:,}", order, _COLD, str(on.steps[_COLD]))
             memory = (f"{on.peak_mib:,} MiB", f"{sql.peak_mib:,} MiB")
             table.add_row(f"{size:,}", order, "peak memory", *memory)
-            table.add_section()
-    return table
+            yield table
 
 
-def growth_table(deliveries: int, console: Console) -> Table:
-    """The whole verification, as one thing at a time grows."""
-    table = _table("whole verification as one thing grows, Spark warm", "deliveries", "what", "how many")
+def growth_tables(deliveries: int) -> Iterator[Table]:
+    """The whole verification, as one thing at a time grows: a table for each thing."""
     for what, shapes in GROWN.items():
+        table = _table("whole verification as one thing grows, Spark warm", "deliveries", "what", "how many")
         for shape in shapes:
-            value = str(getattr(shape, what))
-            console.print(f"{value} {what}", style="dim")
             on, sql = both(replace(shape, deliveries=deliveries), EXAMINED[SEQUENCER])
-            _add(table, (f"{deliveries:,}", what, value), on.steps[_WARM], sql.steps[_WARM])
-        table.add_section()
-    return table
+            labels = (f"{deliveries:,}", what, str(getattr(shape, what)))
+            _add(table, labels, on.steps[_WARM], sql.steps[_WARM])
+        yield table
 
 
-def damage_table(size: int) -> Table:
+def damage_tables(size: int) -> Iterator[Table]:
     """A trace in which one member's deliveries are missing, beside the good one."""
     table = _table("one member's deliveries are missing, Spark warm", "deliveries", "trace", "violations")
     for fault in (None, Fault.MEMBER_LOST):
         on, sql = both(TraceShape(size, fault=fault), EXAMINED[SEQUENCER])
         labels = (f"{size:,}", "damaged" if fault else "good", f"{on.violations:,}")
         _add(table, labels, on.steps[_WARM], sql.steps[_WARM])
-    return table
+    yield table
 
 
-def faults_table() -> Table:
+def faults_tables() -> Iterator[Table]:
     """Which planted violations each engine finds."""
     table = Table(title="planted violations: the guarantees that each engine finds broken")
     for heading in ("fault", "planted in", "on Spark", "in SQL"):
@@ -212,7 +210,7 @@ def faults_table() -> Table:
         planted = shape.fault.guarantee
         assert planted in on[run] and planted in sql[run], f"both engines find {run}"
         table.add_row(run, planted, ", ".join(on[run]), ", ".join(sql[run]))
-    return table
+    yield table
 
 
 def broken_on_spark(directory: Path) -> dict[str, list[str]]:
@@ -251,7 +249,7 @@ def _add(table: Table, labels: tuple[str, ...], spark: Cost, sql: Cost) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print each table as soon as it is complete: the largest take an hour."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one million deliveries, nothing larger")
     parser.add_argument("--deliveries", type=int, action="append", help="a size (may be given several times)")
@@ -260,15 +258,15 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     sizes = tuple(arguments.deliveries or (QUICK_SIZES if arguments.quick else SIZES))
-    console = Console(width=120)
-    tables: dict[str, Callable[[], Table]] = {
-        "faults": faults_table,
-        "checks": lambda: checks_table(sizes, console),
-        "growth": lambda: growth_table(sizes[0], console),
-        "damage": lambda: damage_table(sizes[0]),
+    tables = {
+        "faults": faults_tables(),
+        "checks": checks_tables(sizes),
+        "growth": growth_tables(sizes[0]),
+        "damage": damage_tables(sizes[0]),
     }
     for name in arguments.only or TABLES:
-        console.print(tables[name]())
+        for table in tables[name]:
+            _CONSOLE.print(table)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The growth of a message's cost: lines and exponents are those of the times, and real times are positive."""
 
+from functools import reduce
+
 import pytest
 from benchmarks.cost_growth import (
     EXPONENT_MAX,
@@ -8,9 +10,14 @@ from benchmarks.cost_growth import (
     by_members,
     exponent,
     fit_line,
+    instructions_by_members,
     members_table,
     size_table,
 )
+from benchmarks.instructions import instructions_of
+
+from priocast.core.identity import ProcessId
+from priocast.protocols import PROTOCOLS
 
 SIZES = (2, 8, 16)
 
@@ -28,9 +35,8 @@ def test_a_line_is_found() -> None:
     assert fit_line({1: 5.0, 2: 7.0, 3: 9.0}) == pytest.approx((3, 2))
 
 
-def test_an_order_that_grows_faster_than_linearly_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.cost_growth.by_members", lambda *_: {8: 8.0, 16: 32.0, 32: 128.0})
-    row = members_table(["sequencer-ub"], 1, SIZES, 1)[-1]
+def test_an_order_that_grows_faster_than_linearly_is_marked() -> None:
+    row = members_table(["sequencer-ub"], SIZES, lambda _: {8: 8.0, 16: 32.0, 32: 128.0})[-1]
     assert row[-1] == "**2.00**"
     assert EXPONENT_MAX < 2
 
@@ -41,3 +47,15 @@ def test_real_groups_are_measured() -> None:
     assert all(time > 0 for time in times.values())
     assert all(time > 0 for time in by_load("token-ring", 1).values())
     assert len(size_table(["sequencer-ub"], 1)[-1]) == 6
+
+
+def test_instructions_are_those_of_the_package() -> None:
+    assert instructions_of(lambda: reduce(max, range(100))) == 0
+    once = instructions_of(lambda: str(ProcessId("a", 1)))
+    assert once > 0
+    assert instructions_of(lambda: [str(ProcessId("a", 1)) for _ in range(5)]) == 5 * once
+
+
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_a_member_executes_at_most_so_many_more_instructions_as_there_are_members(order: str) -> None:
+    assert exponent(instructions_by_members(order, (8, 16))) <= 1
