@@ -151,7 +151,7 @@ def in_sql(directory: Path, guarantees: tuple[str, ...]) -> Measurement:
 
 def both(shape: TraceShape, guarantees: tuple[str, ...]) -> tuple[Measurement, Measurement]:
     """What a trace of this shape costs on Spark, and in SQL."""
-    _CONSOLE.print(shape, style="dim")
+    _CONSOLE.print(str(shape), style="dim", soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="priocast-bench-") as name:
         in_new_process(write_runs, Path(name), shape)
         on, sql = (in_new_process(engine, Path(name), guarantees) for engine in (on_spark, in_sql))
