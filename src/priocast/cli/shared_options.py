@@ -79,6 +79,7 @@ HandlingUs = Annotated[
 # Spark and output
 
 Master = Annotated[str, typer.Option(help="The Spark master: local\\[*], or the URL of a cluster.")]
+Jobs = Annotated[int, typer.Option(min=0, help="Number of processes; 0: one per core.")]
 StudyDirectory = Annotated[Path, typer.Option(help="Directory for the traces and the report.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 

@@ -23,6 +23,7 @@ from rich.table import Table
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json_line
 from priocast.cli.option_checks import check_empty_directory, check_replaceable
+from priocast.cli.shared_options import Jobs
 from priocast.core.errors import InvalidOption
 from priocast.core.quality import parse_quality
 from priocast.operations.output_paths import HASHES
@@ -88,7 +89,7 @@ Qualities = Annotated[
 
 def simulate(
     seeds: Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:1000).")] = "0:100",
-    jobs: Annotated[int, typer.Option(min=0, help="Number of processes; 0: one per core.")] = 0,
+    jobs: Jobs = 0,
     order: Order = None,
     policy: PartitionPolicy = None,
     delivery: DeliveryGuarantee = None,

@@ -1,5 +1,7 @@
 """`priocast study saturation`: rates and delivery times of every order against the offered load."""
 
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +12,13 @@ from rich.table import Table
 
 from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_directory, check_figures, check_pipeline, check_replaceable
-from priocast.cli.shared_options import MASTER, AsJson, Master, StudyDirectory
+from priocast.cli.shared_options import MASTER, AsJson, Jobs, Master, StudyDirectory
 from priocast.cli.study_output import progress_bar, whole_numbers
 from priocast.cli.verdict_output import show_progress
 from priocast.operations.output_paths import REPORT
 from priocast.protocols import PROTOCOLS
 from priocast.study.saturation import LAN, PLACES, PRIORITISED, SHAPES, STEADY, VARIANTS, SaturationPlan
-from priocast.study.saturation_cells import cell_file, measure_cell, store_cell
+from priocast.study.saturation_cells import cell_file, measure_cells
 
 if TYPE_CHECKING:
     from priocast.pipeline.tables.saturation import SaturationRow
@@ -65,6 +67,7 @@ def saturation(
         int, typer.Option(help="Messages that a group gets; more at loads at which they last too short.")
     ] = _DEFAULT.messages,
     seed: Annotated[int, typer.Option(help="The seed of times and priorities.")] = _DEFAULT.seed,
+    jobs: Jobs = 0,
     out: StudyDirectory = Path("study-out/saturation"),
     master: Master = MASTER,
     as_json: AsJson = False,
@@ -73,7 +76,8 @@ def saturation(
 
     On a LAN or between five regions (wan) in the simulator, with a model of processors and network
     interfaces, or on processes of this machine. All combinations of the options are measured; an interrupted
-    study goes on where it was. The tables and figures are made on Spark.
+    study goes on where it was. Several groups are simulated at a time, those of processes run alone. The
+    tables and figures are made on Spark.
     """
     plan = SaturationPlan(
         orders=tuple(dict.fromkeys(order or PROTOCOLS)),
@@ -88,7 +92,7 @@ def saturation(
     )
     _check_output(plan, out)
     console = Console(stderr=as_json)
-    files = _measure(plan, out / "cells", console)
+    files = _measure(plan, out / "cells", jobs or os.cpu_count() or 1, console)
     from priocast.pipeline.saturation_report import study_saturation
 
     with show_progress(quiet=as_json) as progress:
@@ -115,18 +119,16 @@ def _check_output(plan: SaturationPlan, out: Path) -> None:
     check_figures("--out", out, [figure_name(key) for key in keys])
 
 
-def _measure(plan: SaturationPlan, directory: Path, console: Console) -> list[Path]:
+def _measure(plan: SaturationPlan, directory: Path, jobs: int, console: Console) -> list[Path]:
     """Measure the cells that an earlier study with the same plan has not finished."""
-    cells = {cell: cell_file(directory, plan, cell) for cell in plan.cells()}
-    with progress_bar(console) as progress:
-        whole = progress.add_task("", total=len(cells))
-        for cell, path in cells.items():
+    files = {cell: cell_file(directory, plan, cell) for cell in plan.cells()}
+    missing = {cell: path for cell, path in files.items() if not path.is_file()}
+    with progress_bar(console) as progress, closing(measure_cells(plan, missing, jobs)) as cells:
+        whole = progress.add_task("groups", total=len(files), completed=len(files) - len(missing))
+        for cell in cells:
             title = f"{cell.order}, {cell.members}, {cell.load}/s, {cell.place}"
-            progress.update(whole, description=title)
-            if not path.is_file():
-                store_cell(path, cell, measure_cell(plan, cell, lambda _: None))
-            progress.advance(whole)
-    return list(cells.values())
+            progress.update(whole, description=title, advance=1)
+    return list(files.values())
 
 
 def _print(rows: "list[SaturationRow]", out: Path, console: Console) -> None:

@@ -4,11 +4,10 @@ The result of a seed is small enough to be sent between processes and kept for a
 see the rows of a run, run its seed again.
 """
 
-import signal
 import time
 from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from multiprocessing import active_children, get_context
+from contextlib import closing
+from functools import partial
 
 import msgspec
 
@@ -17,6 +16,7 @@ from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import SimulatedRun, run_scenario
+from priocast.simulation.worker_pool import call_in_processes
 
 _CHUNK_SEEDS_MAX = 16
 _SLOWEST_SHOWN = 5
@@ -86,29 +86,10 @@ def run_swarm(
         return
     size = max(1, min(_CHUNK_SEEDS_MAX, len(seeds) // (4 * jobs)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-    try:
-        for future in as_completed(_submit(pool, chunks, choice)):
-            yield from future.result()
-        pool.shutdown()
-    except BaseException:  # nobody wants the rest
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in active_children():
-            worker.terminate()
-        raise
-
-
-def _submit(
-    pool: ProcessPoolExecutor, chunks: Sequence[Sequence[int]], choice: Choice
-) -> list[Future[list[SeedResult]]]:
-    """Start the workers, with Ctrl-C blocked: it reaches every process of a terminal, and is not for them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        return [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    calls = [partial(_run_chunk, chunk, choice) for chunk in chunks]
+    with closing(call_in_processes(calls, jobs)) as results:
+        for of_chunk in results:
+            yield from of_chunk
 
 
 def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:

@@ -4,11 +4,14 @@ There is one file for each cell, with one row for each delivery of its sample. I
 measured, and it appears when it is whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from priocast.simulation.worker_pool import call_in_processes
 from priocast.study.saturation import PROCESSES, SaturationCell, SaturationPlan, SaturationResult
 from priocast.study.saturation_simulated import simulate_cell
 from priocast.study.saturation_worker import SaturationReport, SaturationTask
@@ -17,18 +20,29 @@ from priocast.testing.process_group import WorkerProgram, loopback_members, run_
 _WORKER = WorkerProgram("priocast.study.saturation_worker", SaturationReport)
 
 
-def measure_cell(
-    plan: SaturationPlan, cell: SaturationCell, on_progress: Callable[[int], None]
-) -> SaturationResult:
-    """Run one group, in the simulator or on processes of this machine."""
-    if cell.place == PROCESSES:
-        return _run_processes(plan, cell, on_progress)
-    return simulate_cell(plan, cell)
+def measure_cells(
+    plan: SaturationPlan, files: Mapping[SaturationCell, Path], jobs: int
+) -> Generator[SaturationCell, None, None]:
+    """Measure cells, store their rows in these files, and yield them as they are finished.
+
+    `jobs` of them are simulated at a time. Groups of processes run one after the other, when nothing else
+    does.
+    """
+    simulated = [partial(_simulate, plan, *each) for each in files.items() if each[0].place != PROCESSES]
+    with closing(call_in_processes(simulated, jobs)) as cells:
+        yield from cells
+    for cell, path in files.items():
+        if cell.place == PROCESSES:
+            store_cell(path, cell, _run_processes(plan, cell))
+            yield cell
 
 
-def _run_processes(
-    plan: SaturationPlan, cell: SaturationCell, on_progress: Callable[[int], None]
-) -> SaturationResult:
+def _simulate(plan: SaturationPlan, cell: SaturationCell, path: Path) -> SaturationCell:
+    store_cell(path, cell, simulate_cell(plan, cell))
+    return cell
+
+
+def _run_processes(plan: SaturationPlan, cell: SaturationCell) -> SaturationResult:
     tasks = [
         SaturationTask(
             **member,
@@ -48,7 +62,7 @@ def _run_processes(
             zip(loopback_members(cell.members), cell.handling_us(), strict=True)
         )
     ]
-    reports = run_in_agreement(cell.order, _WORKER, tasks, on_progress)
+    reports = run_in_agreement(cell.order, _WORKER, tasks, lambda _: None)
     return SaturationResult(
         min(report.delivered_per_second for report in reports),
         [priority for report in reports for priority in report.priorities],

@@ -1,0 +1,45 @@
+"""Calls in several processes: all results, errors of a call, and nothing left behind."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from multiprocessing import active_children
+
+import pytest
+
+from priocast.simulation.worker_pool import call_in_processes
+
+
+def test_all_results_come_from_other_processes() -> None:
+    assert sorted(call_in_processes([partial(pow, 2, power) for power in range(6)], 2)) == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        32,
+    ]
+    (process,) = call_in_processes([os.getpid], 2)
+    assert process != os.getpid()
+    assert not list(call_in_processes([], 2))
+
+
+def test_an_error_of_a_call_ends_the_others() -> None:
+    calls = [partial(divmod, 1, 0), *[partial(time.sleep, 600)] * 3]
+    with pytest.raises(ZeroDivisionError):
+        list(call_in_processes(calls, 2))
+    _assert_no_workers_are_left()
+
+
+def test_whoever_wants_no_more_results_ends_the_calls() -> None:
+    calls: list[Callable[[], object]] = [os.getpid, *[partial(time.sleep, 600)] * 3]
+    with closing(call_in_processes(calls, 2)) as results:
+        next(results)
+    _assert_no_workers_are_left()
+
+
+def _assert_no_workers_are_left() -> None:
+    for worker in active_children():
+        worker.join()
