@@ -153,7 +153,8 @@ class TestViewChanges:
 
     def test_the_flush_brings_more_packets_than_one_reply_may_carry(self) -> None:
         """The answers of b are lost on their way to c, while a and b go on with thousands of packets."""
-        group = founded("abc", order="reorder", distributed=True, failure_ms=5_000.0, slow_ms=60_000.0)
+        answering = {"order": "reorder", "distributed": True, "prioritised": False}
+        group = founded("abc", **answering, failure_ms=5_000.0, slow_ms=60_000.0)
         group.lost.add(("b", "c"))
         said = [str(number) for number in range(FLUSH_PACKETS_MAX + 100)]
         for payload in said:

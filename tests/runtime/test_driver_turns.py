@@ -94,9 +94,9 @@ def test_a_member_that_leaves_has_answered_before_the_others_hear_of_it(
             async for event in b:
                 if isinstance(event, priocast.ServiceDelivery):
                     break
-            assert sent == [], "the application has the message before it is answered"
+            assert ("c", False) not in sent, "the application has the message before all are answered"
             await b._driver.close(5)
-            assert sorted(sent) == [("a", False), ("c", False)]
+            assert set(sent) == {("a", False), ("c", False)}
             assert "b" in (await receipt).answered
 
     run(test)

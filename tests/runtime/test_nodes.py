@@ -166,7 +166,10 @@ def test_a_join_that_fails_leaves_nothing_behind() -> None:
     run(test)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_groups_and_clients_run_over_a_network_of_the_user(tmp_path: Path) -> None:
+    """An asyncio server that is closed between two steps of accepting a connection forgets its transport."""
+
     async def test() -> None:
         names = "abc"
         networks = [UnixNetwork(tmp_path, name) for name in names]
