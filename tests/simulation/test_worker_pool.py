@@ -10,6 +10,7 @@ from multiprocessing import active_children
 import pytest
 
 from priocast.simulation.worker_pool import call_in_processes
+from support.waiting import PATIENCE_SECONDS
 
 
 def test_all_results_come_from_other_processes() -> None:
@@ -41,5 +42,8 @@ def test_whoever_wants_no_more_results_ends_the_calls() -> None:
 
 
 def _assert_no_workers_are_left() -> None:
-    for worker in active_children():
-        worker.join()
+    """A worker that was not ended would sleep for ten minutes."""
+    workers = active_children()
+    for worker in workers:
+        worker.join(PATIENCE_SECONDS)
+    assert all(worker.exitcode is not None for worker in workers)
