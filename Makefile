@@ -89,8 +89,8 @@ docs: $(DEVELOPMENT)  ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m tools.notebook_page docs/notebooks/traces.ipynb
 
 clean:  ## Remove everything that was generated
-	rm -rf $(VENV) build dist demo-out bench-out fuzz-out study-out cluster-out campaign-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
-		.import_linter_cache .coverage .coverage.* src/*.egg-info
+	rm -rf $(VENV) build dist demo-out bench-out fuzz-out study-out cluster-out campaign-out \
+		.hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .coverage.* src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -5,8 +5,8 @@ members compute counts, and other programs matter little. One thing grows at a t
 
 - *members*: the time of a message at one member, for a lone message and at full load. In a class where every
   member answers every message, a member handles n frames a message: the time grows with n, and must not grow
-  faster. The exponent is the slope between the larger groups on logarithmic scales: 1 is linear. For a lone
-  message the instructions of the interpreter are counted as well, which is exact and the same everywhere.
+  faster. The exponent is the slope between the larger groups on logarithmic scales: 1 is linear. With
+  `--instructions` those of the interpreter are counted for a lone message instead, which no load changes.
 - *size*: the time in all members of a lone message, as a constant and what a KiB adds.
 - *load*: the time in all members, if so many messages of each member are broadcast at once, as what each of
   them takes and what they share.
@@ -39,7 +39,8 @@ _MEMBERS, _KIB = 4, 1_024
 _LONE = 1
 _COUNTED_MESSAGES = 3
 
-Times = dict[int, float]
+Costs = dict[int, float]
+Rows = Callable[[], list[list[str]]]
 
 
 def fit_line(times: Mapping[float, float]) -> tuple[float, float]:
@@ -54,7 +55,7 @@ def exponent(times: Mapping[int, float], smallest: int = LARGE) -> float:
     return fit_line(large)[1]
 
 
-def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Times:
+def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Costs:
     """The time of a message at one member, by the number of members."""
     groups = {size: settled_group(size, order) for size in sizes}
     senders = {size: list(group.members) if burst > _LONE else None for size, group in groups.items()}
@@ -62,7 +63,7 @@ def by_members(order: str, burst: int, sizes: Sequence[int], rounds: int) -> Tim
     return {size: time / size for size, time in _by_turns(cases, rounds).items()}
 
 
-def instructions_by_members(order: str, sizes: Sequence[int]) -> Times:
+def instructions_by_members(order: str, sizes: Sequence[int]) -> Costs:
     """The instructions that one member executes for a lone message, by the number of members."""
     return {size: _lone_instructions(settled_group(size, order)) / size for size in sizes}
 
@@ -80,34 +81,34 @@ def _broadcast_alone(group: DrivenGroup) -> None:
     group.run_until(lambda: group.deliveries == expected)
 
 
-def by_size(order: str, rounds: int) -> Times:
+def by_size(order: str, rounds: int) -> Costs:
     """The time of a lone message in all members, by its bytes."""
     group = settled_group(_MEMBERS, order)
     return _by_turns({size: partial(microseconds, group, _LONE, size) for size in SIZES}, rounds)
 
 
-def by_load(order: str, rounds: int) -> Times:
+def by_load(order: str, rounds: int) -> Costs:
     """The time of a message in all members, by how many messages each member broadcasts at once."""
     group = settled_group(_MEMBERS, order)
     everybody = list(group.members)
     return _by_turns({load: partial(microseconds, group, load, senders=everybody) for load in LOADS}, rounds)
 
 
-def _by_turns(cases: Mapping[int, Callable[[], float]], rounds: int) -> Times:
+def _by_turns(cases: Mapping[int, Callable[[], float]], rounds: int) -> Costs:
     """The shortest time of each case: they take turns, because the speed of a machine changes."""
     times = [{size: case() for size, case in cases.items()} for _ in range(rounds)]
     return {size: min(each[size] for each in times) for size in cases}
 
 
 def members_table(
-    orders: Sequence[str], sizes: Sequence[int], cost: Callable[[str], Times]
+    orders: Sequence[str], sizes: Sequence[int], cost: Callable[[str], Costs]
 ) -> list[list[str]]:
     """A row for each order: what a message costs, the line, and how it grows."""
     headings = ["order", *(f"n = {size}" for size in sizes), "line", "exponent"]
     return [headings, ["---"] * len(headings)] + [_growth_row(order, cost(order)) for order in orders]
 
 
-def _growth_row(order: str, times: Times) -> list[str]:
+def _growth_row(order: str, times: Costs) -> list[str]:
     constant, slope = fit_line({float(size): time for size, time in times.items()})
     grows = exponent(times)
     line = f"{constant:.1f} {slope:+.2f} n"
@@ -137,9 +138,6 @@ def load_table(orders: Sequence[str], rounds: int) -> list[list[str]]:
         line = f"{each:.2f} {shared:+.0f} / load"
         rows.append([f"`{order}`", *(f"{time:.2f}" for time in times.values()), line])
     return [headings, ["---"] * len(headings), *rows]
-
-
-Rows = Callable[[], list[list[str]]]
 
 
 def timed_tables(orders: Sequence[str], sizes: Sequence[int], rounds: int) -> dict[str, Rows]:

@@ -14,14 +14,8 @@ from support.waiting import PATIENCE_SECONDS
 
 
 def test_all_results_come_from_other_processes() -> None:
-    assert sorted(call_in_processes([partial(pow, 2, power) for power in range(6)], 2)) == [
-        1,
-        2,
-        4,
-        8,
-        16,
-        32,
-    ]
+    powers = call_in_processes([partial(pow, 2, power) for power in range(5)], 2)
+    assert sorted(powers) == [1, 2, 4, 8, 16]
     (process,) = call_in_processes([os.getpid], 2)
     assert process != os.getpid()
     assert not list(call_in_processes([], 2))
@@ -42,8 +36,11 @@ def test_whoever_wants_no_more_results_ends_the_calls() -> None:
 
 
 def _assert_no_workers_are_left() -> None:
-    """A worker that was not ended would sleep for ten minutes."""
-    workers = active_children()
-    for worker in workers:
-        worker.join(PATIENCE_SECONDS)
-    assert all(worker.exitcode is not None for worker in workers)
+    """A worker that was not ended would sleep for ten minutes.
+
+    A thread of the pool waits for them, too, so a single call may not see yet how one has ended.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    while active_children() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not active_children()
