@@ -357,7 +357,7 @@ def new_member_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
 
 def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Restoration, "tick", lambda *_: None)
-    patch.setattr(Restoration, "replace_donors", lambda *_: None)
+    patch.setattr(Restoration, "keep_donors", lambda *_: None)
 
 
 # Repetition

@@ -3,14 +3,16 @@
 import msgspec
 import pytest
 
-from membership.builders import MILLISECOND, A, B, C
+from membership.builders import MILLISECOND, A, B, C, D
 from priocast.core.errors import ForeignFrame, PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.view import ViewId
+from priocast.core.view import Part, View, ViewId
 from priocast.membership.datagrams import frame_of, read
+from priocast.membership.options import MembershipOptions
+from priocast.membership.outputs import SendControl, Withdraw
 from priocast.membership.packets import STATE_BYTES_MAX, STATE_CHUNK_BYTES, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
-from priocast.membership.state_transfer import Donor, Restoration
+from priocast.membership.state_transfer import Donor, Restoration, StateTransfer
 
 VIEW = ViewId(2, A)
 FAILURE_NS = 100 * MILLISECOND
@@ -121,7 +123,7 @@ def test_a_transfer_of_another_state_starts_again() -> None:
     wanting = restoration()
     for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
         wanting.on_chunk(A, chunk, 0)
-    wanting.replace_donors([B], 0)
+    wanting.keep_donors([B], 0)
     later = STATE[::-1]
     assert transfer(wanting, {B: donor_with(later, 15)}) == Snapshot(15, digest_of(later), later)
 
@@ -144,17 +146,39 @@ def test_a_state_beyond_the_limit_is_rejected() -> None:
 
 def test_when_the_view_changes_the_donor_is_kept_if_it_is_still_there() -> None:
     wanting = restoration(A, B)
-    wanting.replace_donors([C, A], 0)
+    wanting.keep_donors([C, A, B], 0)
     assert wanting.donor == A
-    wanting.replace_donors([B, C], 0)
+    wanting.keep_donors([B, C], 0)
     assert wanting.donor == B
+    wanting.keep_donors([A, B, C], 0)
+    assert wanting.donor == B, "a member that went another way has another state"
 
 
-def test_without_a_donor_it_waits_until_there_is_one() -> None:
-    wanting = restoration()
-    wanting.request(0)
-    wanting.replace_donors([], 0)
-    wanting.tick(20 * FAILURE_NS)
-    assert wanting.donor is None
-    wanting.replace_donors([B], 20 * FAILURE_NS)
-    assert transfer(wanting, {B: donor_with(STATE)}, 20 * FAILURE_NS).data == STATE
+def waiting_member() -> StateTransfer:
+    """C, which has joined A and B and waits for the state."""
+    transfer = StateTransfer(C, MembershipOptions(founders=2, state=True))
+    joined = View(2, (A, B, C), (Part(ViewId(1, A), (A, B)), Part(None, (C,))))
+    (request,) = transfer.on_view(joined, is_new=True, position=10, now=0)
+    assert isinstance(request, SendControl) and request.to == A
+    return transfer
+
+
+def test_a_new_member_that_lost_all_its_donors_withdraws() -> None:
+    transfer = waiting_member()
+    transfer.on_view(View(3, (B, C), (Part(VIEW, (B, C)),)), is_new=False, position=10, now=0)
+    assert not any(isinstance(output, Withdraw) for output in transfer.on_tick(20 * FAILURE_NS))
+    transfer.on_view(View(4, (C,), (Part(ViewId(3, B), (C,)),)), is_new=False, position=10, now=0)
+    (withdrawal,) = transfer.on_tick(0)
+    assert isinstance(withdrawal, Withdraw)
+    assert str(withdrawal.eviction) == (
+        "c was evicted (stateless): no member is left that could give it the state"
+    )
+
+
+def test_members_of_another_part_are_no_donors() -> None:
+    transfer = waiting_member()
+    merged = View(3, (A, D, C), (Part(ViewId(2, A), (A, D)), Part(VIEW, (C,))))
+    transfer.on_view(merged, is_new=False, position=20, now=0)
+    assert isinstance(transfer.on_tick(0)[0], Withdraw), (
+        "their state has nothing of what its part has ordered"
+    )

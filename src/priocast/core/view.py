@@ -57,3 +57,7 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     def id(self) -> ViewId:
         """The id of the view."""
         return ViewId(self.number, self.members[0])
+
+    def part_of(self, member: ProcessId) -> Part:
+        """The part that a member comes from."""
+        return next(part for part in self.parts if member in part.members)

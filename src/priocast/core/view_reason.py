@@ -11,13 +11,14 @@ MEMBERS_MAX = 256
 
 DETAIL_LENGTH_MAX = 256
 
-EvictionCause = Literal["slow", "unacknowledged", "unanswered", "overflow", "fault"]
+EvictionCause = Literal["slow", "unacknowledged", "unanswered", "overflow", "stateless", "fault"]
 """Why a member is evicted.
 
 `slow`: the order waited too long for its application. `unacknowledged`: it was heard, but did not acknowledge
 what was sent to it for too long. `unanswered`: it did not answer a message with a quality of service as often
 as the network can lose frames. `overflow`: it did not acknowledge what was sent to it, and the buffer for it
-is full. `fault`: it sent something that violates the protocol.
+is full. `stateless`: it joined, and no member is left that could give it the group's state. `fault`: it sent
+something that violates the protocol.
 """
 
 _Name = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]

@@ -4,17 +4,24 @@ The new member asks an older one for a few chunks at a time, so the group does n
 that fails is replaced by another one. Meanwhile it keeps what is ordered. When the state is complete,
 messages before its position are skipped and the rest follows.
 
+Only a member that was in the group before can be its donor, and only as long as both are in the same part of
+the group: the state of another part does not contain what this part has ordered. A new member that has lost
+all its donors withdraws and rejoins, which also gives it its messages back.
+
     new member                                  donor
       │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot once it is that far
       │ ◀─ StateChunk … ─────────────────────── │
       │ ── FetchState, from this offset on ────▶ │
 """
 
+from collections.abc import Collection
+
 from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import Eviction
 from priocast.membership.options import MembershipOptions
-from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
+from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl, Withdraw
 from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_CHUNKS_MAX, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
 from priocast.membership.state_requests import StateRequests
@@ -143,7 +150,7 @@ class Restoration:
 
     @property
     def donor(self) -> ProcessId | None:
-        """The member that is asked now; None while there is none to ask."""
+        """The member that is asked now; None if none is left."""
         return self._donors[self._donor_index % len(self._donors)] if self._donors else None
 
     def request(self, now: int) -> FetchState:
@@ -154,11 +161,11 @@ class Restoration:
             self._view, self._position, self._digest, len(self._data), self._chunks_wanted, self._base
         )
 
-    def replace_donors(self, donors: list[ProcessId], now: int) -> None:
-        """The view has changed: these members can be asked."""
+    def keep_donors(self, members: Collection[ProcessId], now: int) -> None:
+        """The view has changed: only the donors among these members can still be asked."""
         present = self.donor
-        self._donors = donors
-        self._donor_index = donors.index(present) if present in donors else 0
+        self._donors = [donor for donor in self._donors if donor in members]
+        self._donor_index = self._donors.index(present) if present in self._donors else 0
         self._moved_at = now
 
     def tick(self, now: int) -> bool:
@@ -233,8 +240,7 @@ class StateTransfer:
         ]
         if not is_new:
             if self.restoration is not None:
-                others = [member for member in view.members if member != self._me]
-                self.restoration.replace_donors(others, now)
+                self.restoration.keep_donors(view.part_of(self._me).members, now)
             return outputs
         donors = [member for part in view.parts if part.view for member in part.members]
         if not self._options.state or not donors:
@@ -244,12 +250,15 @@ class StateTransfer:
         return self._ask(now)
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
-        """Forget an unused snapshot; ask again for the state that this member waits for."""
+        """Forget an unused snapshot; ask again for the state that this member waits for, or give up."""
         for process in self.donor.tick(now):
             self._requests.on_served(process)
-        if self.restoration is None or not self.restoration.tick(now):
+        if self.restoration is None:
             return []
-        return self._ask(now)
+        if self.restoration.donor is None:
+            detail = "no member is left that could give it the state"
+            return [Withdraw(Eviction(self._me.name, "stateless", detail))]
+        return self._ask(now) if self.restoration.tick(now) else []
 
     def on_snapshot(self, position: int, data: bytes, base: bytes = b"") -> list[SendControl]:
         """The application gives its state before this position, to those who have `base`."""

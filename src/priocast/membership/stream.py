@@ -15,7 +15,7 @@ from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Consume
-from priocast.core.view import View, ViewId
+from priocast.core.view import View
 from priocast.membership.clients import Clients
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
@@ -166,12 +166,13 @@ class Stream:
         """Whether nothing is kept here that the application has not taken."""
         return not self._items
 
-    def own_kept(self, view: ViewId) -> list[Batch]:
-        """Own messages that were ordered in this view and are kept here."""
+    @property
+    def own_kept(self) -> list[Batch]:
+        """Own messages that are ordered and kept here; nobody else may have received them."""
         return [
             item.batch.after(item.taken)
             for item in self._items
-            if isinstance(item, OrderedBatch) and item.view == view and item.batch.sender == self._me
+            if isinstance(item, OrderedBatch) and item.batch.sender == self._me
         ]
 
     def _keep(self, batches: list[OrderedBatch]) -> None:

@@ -103,8 +103,7 @@ class ViewInstaller:
     def unordered_messages(self, epoch: Epoch | None) -> UnorderedMessages:
         """What this incarnation leaves to the next one: own messages that it did not deliver."""
         if epoch is not None:
-            kept = self.stream.own_kept(epoch.view.id)
-            left = kept + epoch.own_unconsumed() + epoch.unordered()
+            left = self.stream.own_kept + epoch.own_unconsumed() + epoch.unordered()
         else:
             left = self._unordered_messages.batches if self._unordered_messages else []
         return UnorderedMessages(left + self._assembler.close())

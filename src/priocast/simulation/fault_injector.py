@@ -172,7 +172,10 @@ class FaultInjector:
         return self._is_dispensable(member)
 
     def _staying(self, without: Member) -> list[Member]:
-        return [each for each in self._members() if each is not without and stays(each)]
+        """The other members that stay: they do not leave, and nobody is about to evict them."""
+        members = self._members()
+        evicted = {process for each in members for process in each.membership.trigger.evictions}
+        return [each for each in members if each is not without and stays(each) and each.me not in evicted]
 
     def _is_dispensable(self, member: Member) -> bool:
         """Whether the group can continue without this member, and still has its state."""
