@@ -35,7 +35,6 @@ from priocast.membership.outputs import (
     RestoreState,
     SendControl,
     StartRound,
-    Withdraw,
 )
 from priocast.membership.packets import (
     Accepted,
@@ -266,9 +265,6 @@ class Membership:
                     self.neighbours.avoid(process, until)
                 case RestoreState(snapshot):
                     self._installer.stream.restore(snapshot)
-                case Withdraw(eviction):
-                    if not self.trigger.leaving:
-                        self.leave(now, eviction)
                 case LeaveAtOnce():
                     self.depart(self.trigger.departed(ViewReason(left=(self.me.name,))), now)
 

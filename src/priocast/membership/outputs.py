@@ -6,7 +6,7 @@ out. None of them sends a datagram or installs a view itself.
     ViewChangeTrigger   StartRound, LeaveAtOnce, SendControl
     Proposer            SendControl, CorrectMember, AvoidProcess
     Voter               SendControl, AcceptProposal, InstallView
-    StateTransfer       SendControl, RestoreState, Withdraw
+    StateTransfer       SendControl, RestoreState
 """
 
 import msgspec
@@ -39,12 +39,6 @@ class StartRound(msgspec.Struct, frozen=True):
 
 class LeaveAtOnce(msgspec.Struct, frozen=True):
     """Depart: no other member has to agree to it."""
-
-
-class Withdraw(msgspec.Struct, frozen=True):
-    """Leave as if this member had been evicted: it cannot go on, and a new incarnation can."""
-
-    eviction: Eviction
 
 
 class CorrectMember(msgspec.Struct, frozen=True):
@@ -84,7 +78,6 @@ MembershipOutput = (
     SendControl
     | StartRound
     | LeaveAtOnce
-    | Withdraw
     | CorrectMember
     | AvoidProcess
     | AcceptProposal

@@ -1,10 +1,11 @@
 """Who keeps the group from making progress, and what a member does about it.
 
 A member whose application is slow is evicted, and so is one that frames do not get through to. A member that
-is on probation keeps what is ordered for its own application, and withdraws if that does not take it.
+is on probation keeps what is ordered for its own application, and withdraws if that does not take it. So does
+a new member that nobody can give the state any more. What withdraws, rejoins with a new incarnation.
 """
 
-from priocast.core.view_reason import Eviction
+from priocast.core.view_reason import Eviction, EvictionCause
 from priocast.membership.epoch import Epoch
 from priocast.membership.membership import Membership
 from priocast.membership.options import MembershipOptions
@@ -39,6 +40,8 @@ class ProgressMonitor:
         slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
         if slow is not None and len(epoch.view.members) > 1:
             self._membership.evict(slow, "slow", now)
+        if self._membership.state.has_lost_donors:
+            self._withdraw("stateless", "no member is left that could give it the state", now)
         if self.probation is not None:
             self.catch_up(epoch, now)
             self._review(self.probation, now)
@@ -55,14 +58,16 @@ class ProgressMonitor:
 
     def _review(self, probation: Probation, now: int) -> None:
         """End the probation if the application keeps up; withdraw if it does not consume."""
-        membership = self._membership
-        if membership.trigger.leaving:
-            return
         if probation.has_failed(self._stream, now):
-            detail = "on probation, its application did not consume"
-            membership.leave(now, Eviction(membership.me.name, "slow", detail))
+            self._withdraw("slow", "on probation, its application did not consume", now)
         elif probation.is_over(self._stream, now):
             self.probation = None
+
+    def _withdraw(self, cause: EvictionCause, detail: str, now: int) -> None:
+        """Leave as if this member had been evicted, unless it leaves already."""
+        membership = self._membership
+        if not membership.trigger.leaving:
+            membership.leave(now, Eviction(membership.me.name, cause, detail))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
         """Whether only its application can keep a member from consuming, and no state is in transfer."""

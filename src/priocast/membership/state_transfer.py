@@ -19,9 +19,8 @@ from collections.abc import Collection
 from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
-from priocast.core.view_reason import Eviction
 from priocast.membership.options import MembershipOptions
-from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl, Withdraw
+from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
 from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_CHUNKS_MAX, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
 from priocast.membership.state_requests import StateRequests
@@ -250,15 +249,12 @@ class StateTransfer:
         return self._ask(now)
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
-        """Forget an unused snapshot; ask again for the state that this member waits for, or give up."""
+        """Forget an unused snapshot; ask again for the state that this member waits for."""
         for process in self.donor.tick(now):
             self._requests.on_served(process)
-        if self.restoration is None:
+        if self.restoration is None or not self.restoration.tick(now):
             return []
-        if self.restoration.donor is None:
-            detail = "no member is left that could give it the state"
-            return [Withdraw(Eviction(self._me.name, "stateless", detail))]
-        return self._ask(now) if self.restoration.tick(now) else []
+        return self._ask(now)
 
     def on_snapshot(self, position: int, data: bytes, base: bytes = b"") -> list[SendControl]:
         """The application gives its state before this position, to those who have `base`."""
@@ -287,6 +283,11 @@ class StateTransfer:
             self.restoration = None
             return [RestoreState(snapshot)]
         return self._ask(now) if self.restoration.wants_more(now) else []
+
+    @property
+    def has_lost_donors(self) -> bool:
+        """Whether this member waits for a state that nobody can give it any more."""
+        return self.restoration is not None and self.restoration.donor is None
 
     def is_asked(self, now: int) -> bool:
         """Whether another member is fetching the state from this one."""

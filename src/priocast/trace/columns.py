@@ -99,8 +99,8 @@ GROUP_EVENT_COLUMNS = (
     TraceColumn(
         "evicted",
         "list of structs",
-        "the members that were evicted: `member`, `cause` (`slow`, `unacknowledged`, `unanswered`, `overflow`, "
-        "`stateless` or `fault`), `detail` for people",
+        "the members that were evicted: `member`, `cause` (`slow`, `unacknowledged`, `unanswered`, "
+        "`overflow`, `stateless` or `fault`), `detail` for people",
         "`view`",
     ),
     TraceColumn(
