@@ -115,6 +115,25 @@ def only_one_knows_what_the_sender_knew() -> set[str]:
     return broken_in_the_next_view(group, "ab")
 
 
+def a_new_member_is_cut_off_before_it_has_the_state() -> set[str]:
+    """It is alone in a view, orders a message there, and cannot get the state of the others for it."""
+    group = founded("ab", policy="partitionable", state=True)
+    group.broadcast("a", "before")
+    group.wait_payloads("ab", "before")
+    alone = group.start("c")
+    group.wait_view("abc", of="c")
+    group.cut("ab", "c")
+    group.broadcast("c", "alone")
+    if not happens(group, lambda: alone.departed is not None, 2_000):
+        return {LIVENESS}
+    group.start("c", 2, alone.unordered_messages())
+    group.lost.clear()
+    applications = group.applications.values()
+    expected = [b"before", b"alone"]
+    is_delivered = happens(group, lambda: all(each.pages == expected for each in applications), 2_000)
+    return set() if is_delivered else {LIVENESS}
+
+
 def crash_while_sending(group: Neighbourhood, reaches: str) -> None:
     """The coordinator a crashes after its last packet has left for these members."""
     coordinator = group.members["a"]

@@ -357,7 +357,12 @@ def new_member_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
 
 def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Restoration, "tick", lambda *_: None)
-    patch.setattr(Restoration, "keep_donors", lambda *_: None)
+    patch.setattr(Restoration, "replace_donors", lambda *_: None)
+
+
+def lost_donors_are_waited_for(patch: pytest.MonkeyPatch) -> None:
+    """A new member of a partitionable group that nobody can give the state waits for ever."""
+    patch.setattr(StateTransfer, "has_lost_donors", False)
 
 
 # Repetition

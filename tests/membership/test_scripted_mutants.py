@@ -54,6 +54,11 @@ SCRIPTED: list[tuple[Mutant, Script, str]] = [
         INTEGRITY,
     ),
     (mutants.links_outlive_their_view, member_scripts.a_frame_arrives_in_the_next_view, LIVENESS),
+    (
+        mutants.lost_donors_are_waited_for,
+        member_scripts.a_new_member_is_cut_off_before_it_has_the_state,
+        LIVENESS,
+    ),
     # The agreement
     (mutants.questions_are_asked_once, member_scripts.the_first_question_of_each_round_is_lost, LIVENESS),
     (

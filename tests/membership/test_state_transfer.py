@@ -1,5 +1,7 @@
 """State transfer: chunk by chunk, from one donor or the next, complete or not at all."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 
@@ -123,7 +125,7 @@ def test_a_transfer_of_another_state_starts_again() -> None:
     wanting = restoration()
     for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
         wanting.on_chunk(A, chunk, 0)
-    wanting.keep_donors([B], 0)
+    wanting.replace_donors([B], 0)
     later = STATE[::-1]
     assert transfer(wanting, {B: donor_with(later, 15)}) == Snapshot(15, digest_of(later), later)
 
@@ -146,33 +148,54 @@ def test_a_state_beyond_the_limit_is_rejected() -> None:
 
 def test_when_the_view_changes_the_donor_is_kept_if_it_is_still_there() -> None:
     wanting = restoration(A, B)
-    wanting.keep_donors([C, A, B], 0)
+    wanting.replace_donors([C, A], 0)
     assert wanting.donor == A
-    wanting.keep_donors([B, C], 0)
+    wanting.replace_donors([B, C], 0)
     assert wanting.donor == B
-    wanting.keep_donors([A, B, C], 0)
-    assert wanting.donor == B, "a member that went another way has another state"
 
 
-def waiting_member() -> StateTransfer:
+def test_without_a_donor_it_waits_until_there_is_one() -> None:
+    wanting = restoration()
+    wanting.request(0)
+    wanting.replace_donors([], 0)
+    wanting.tick(20 * FAILURE_NS)
+    assert wanting.donor is None
+    wanting.replace_donors([B], 20 * FAILURE_NS)
+    assert transfer(wanting, {B: donor_with(STATE)}, 20 * FAILURE_NS).data == STATE
+
+
+def waiting_member(policy: Literal["primary", "partitionable"]) -> StateTransfer:
     """C, which has joined A and B and waits for the state."""
-    transfer = StateTransfer(C, MembershipOptions(founders=2, state=True))
+    waiting = StateTransfer(C, MembershipOptions(founders=2, policy=policy, state=True))
     joined = View(2, (A, B, C), (Part(ViewId(1, A), (A, B)), Part(None, (C,))))
-    (request,) = transfer.on_view(joined, is_new=True, position=10, now=0)
+    (request,) = waiting.on_view(joined, is_new=True, position=10, now=0)
     assert isinstance(request, SendControl) and request.to == A
-    return transfer
+    return waiting
 
 
-def test_a_new_member_knows_that_it_has_lost_all_its_donors() -> None:
-    transfer = waiting_member()
-    transfer.on_view(View(3, (B, C), (Part(VIEW, (B, C)),)), is_new=False, position=10, now=0)
-    assert not transfer.has_lost_donors
-    transfer.on_view(View(4, (C,), (Part(ViewId(3, B), (C,)),)), is_new=False, position=10, now=0)
-    assert transfer.has_lost_donors and transfer.on_tick(20 * FAILURE_NS) == []
+def next_view(waiting: StateTransfer, *parts: Part) -> Restoration:
+    """Install a view of these parts; return what it waits for now."""
+    members = tuple(member for part in parts for member in part.members)
+    waiting.on_view(View(9, members, parts), is_new=False, position=20, now=0)
+    assert waiting.restoration is not None
+    return waiting.restoration
+
+
+def test_a_new_member_of_a_partitionable_group_can_lose_all_its_donors() -> None:
+    waiting = waiting_member("partitionable")
+    assert next_view(waiting, Part(VIEW, (B, C)), Part(None, (D,))).donors == [B]
+    assert not waiting.has_lost_donors
+    assert next_view(waiting, Part(VIEW, (C, D))).donors == [], "d joined after it, and may wait as well"
+    assert waiting.has_lost_donors and waiting.on_tick(20 * FAILURE_NS) == []
 
 
 def test_members_of_another_part_are_no_donors() -> None:
-    transfer = waiting_member()
-    merged = View(3, (A, D, C), (Part(ViewId(2, A), (A, D)), Part(VIEW, (C,))))
-    transfer.on_view(merged, is_new=False, position=20, now=0)
-    assert transfer.has_lost_donors, "their state has nothing of what its part has ordered"
+    waiting = waiting_member("partitionable")
+    assert next_view(waiting, Part(ViewId(3, A), (A, D)), Part(VIEW, (C,))).donors == []
+    assert waiting.has_lost_donors, "their state has nothing of what its part has ordered"
+
+
+def test_a_new_member_of_a_primary_group_asks_whoever_is_left_and_does_not_give_up() -> None:
+    waiting = waiting_member("primary")
+    assert next_view(waiting, Part(VIEW, (C, D))).donors == [D]
+    assert next_view(waiting, Part(VIEW, (C,))).donors == [] and not waiting.has_lost_donors

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from pipeline.sample_runs import SampleRun
 from pipeline.trace_facts import process_of, sender_of
@@ -38,7 +39,8 @@ def damaged(run: SampleRun, rng: random.Random, damages: tuple[Damage, ...], cou
     """The run with this many damages."""
     for _ in range(count):
         damage = rng.choice(damages)
-        run = run.changed(lambda rows: damage(rows, rng))  # noqa: B023 (called at once)
+        with suppress(IndexError):  # the run has no row that it could damage
+            run = run.changed(lambda rows: damage(rows, rng))  # noqa: B023 (called at once)
     return run
 
 

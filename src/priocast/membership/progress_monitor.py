@@ -2,7 +2,8 @@
 
 A member whose application is slow is evicted, and so is one that frames do not get through to. A member that
 is on probation keeps what is ordered for its own application, and withdraws if that does not take it. So does
-a new member that nobody can give the state any more. What withdraws, rejoins with a new incarnation.
+a new member of a partitionable group that nobody can give the state any more. What withdraws, rejoins with a
+new incarnation.
 """
 
 from priocast.core.view_reason import Eviction, EvictionCause

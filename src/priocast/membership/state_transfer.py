@@ -4,17 +4,15 @@ The new member asks an older one for a few chunks at a time, so the group does n
 that fails is replaced by another one. Meanwhile it keeps what is ordered. When the state is complete,
 messages before its position are skipped and the rest follows.
 
-Only a member that was in the group before can be its donor, and only as long as both are in the same part of
-the group: the state of another part does not contain what this part has ordered. A new member that has lost
-all its donors withdraws and rejoins, which also gives it its messages back.
+Only members of the same part of a group can be donors: the state of another part does not contain what this
+part has ordered. In a partitionable group, a new member that has lost all its donors withdraws and rejoins,
+which also gives it its messages back.
 
     new member                                  donor
       │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot once it is that far
       │ ◀─ StateChunk … ─────────────────────── │
       │ ── FetchState, from this offset on ────▶ │
 """
-
-from collections.abc import Collection
 
 from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
@@ -131,7 +129,7 @@ class Restoration:
     ) -> None:
         self._base = base
         self._view = view
-        self._donors = donors
+        self.donors = donors
         self._position = position
         self._quick_ns = failure_ns // 8
         self._retry_ns = failure_ns // 2
@@ -149,8 +147,8 @@ class Restoration:
 
     @property
     def donor(self) -> ProcessId | None:
-        """The member that is asked now; None if none is left."""
-        return self._donors[self._donor_index % len(self._donors)] if self._donors else None
+        """The member that is asked now; None while there is none to ask."""
+        return self.donors[self._donor_index % len(self.donors)] if self.donors else None
 
     def request(self, now: int) -> FetchState:
         """The next request to the donor."""
@@ -160,11 +158,11 @@ class Restoration:
             self._view, self._position, self._digest, len(self._data), self._chunks_wanted, self._base
         )
 
-    def keep_donors(self, members: Collection[ProcessId], now: int) -> None:
-        """The view has changed: only the donors among these members can still be asked."""
+    def replace_donors(self, donors: list[ProcessId], now: int) -> None:
+        """The view has changed: these members can be asked."""
         present = self.donor
-        self._donors = [donor for donor in self._donors if donor in members]
-        self._donor_index = self._donors.index(present) if present in self._donors else 0
+        self.donors = donors
+        self._donor_index = donors.index(present) if present in donors else 0
         self._moved_at = now
 
     def tick(self, now: int) -> bool:
@@ -239,7 +237,7 @@ class StateTransfer:
         ]
         if not is_new:
             if self.restoration is not None:
-                self.restoration.keep_donors(view.part_of(self._me).members, now)
+                self.restoration.replace_donors(self._donors_in(view, self.restoration.donors), now)
             return outputs
         donors = [member for part in view.parts if part.view for member in part.members]
         if not self._options.state or not donors:
@@ -247,6 +245,16 @@ class StateTransfer:
         failure_ns = self._options.failure_ns
         self.restoration = Restoration(view.id, donors, position, failure_ns, now, self.base)
         return self._ask(now)
+
+    def _donors_in(self, view: View, before: list[ProcessId]) -> list[ProcessId]:
+        """Who can be asked in the next view: members of this member's part.
+
+        In a primary group, any of them may have got the state meanwhile. In a partitionable group, where a
+        member can do without them, only those that were in the group before it: new members that have lost
+        everybody else would wait for each other.
+        """
+        others = [member for member in view.part_of(self._me).members if member != self._me]
+        return others if self._options.primary else [member for member in others if member in before]
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
         """Forget an unused snapshot; ask again for the state that this member waits for."""
@@ -286,8 +294,13 @@ class StateTransfer:
 
     @property
     def has_lost_donors(self) -> bool:
-        """Whether this member waits for a state that nobody can give it any more."""
-        return self.restoration is not None and self.restoration.donor is None
+        """Whether this member waits for a state that nobody in its part can give it.
+
+        A member of a primary group must not give up: if others did so as well, they would found the group
+        again, without its state.
+        """
+        restoration = self.restoration
+        return not self._options.primary and restoration is not None and not restoration.donors
 
     def is_asked(self, now: int) -> bool:
         """Whether another member is fetching the state from this one."""
