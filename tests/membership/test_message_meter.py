@@ -4,7 +4,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch, Scope, pack
 from priocast.core.priority import BACKGROUND, ROUTINE, URGENT
 from priocast.core.view import View
-from priocast.membership.message_meter import RECENT_MAX, UNKNOWN_WAIT, MessageMeter
+from priocast.membership.delivery_sample import UNKNOWN_WAIT
+from priocast.membership.message_meter import RECENT_MAX, MessageMeter
 
 ME, OTHER = ProcessId("a", 1), ProcessId("b", 1)
 VIEW = View(1, (ME, OTHER)).id

@@ -7,15 +7,13 @@ While nobody watches, no single delivery is kept.
 
 from collections import Counter, deque
 
-import msgspec
-
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.time_histogram import TimeHistogram
+from priocast.membership.delivery_sample import UNKNOWN_WAIT, DeliverySample
 
 RECENT_MAX = 1024
 _AWAITED_MAX = 1 << 16
-UNKNOWN_WAIT = -1
 
 
 class Traffic:
@@ -26,22 +24,6 @@ class Traffic:
     def __init__(self) -> None:
         self.messages = 0
         self.bytes = 0
-
-
-class DeliverySample(msgspec.Struct, frozen=True, gc=False):
-    """Consecutive messages of one batch that were delivered together.
-
-    `waited_ns` is the delivery time of the first, or UNKNOWN_WAIT for messages of others. `overtaken` counts
-    this member's own less urgent messages that were broadcast before it and still wait.
-    """
-
-    at: int
-    position: int
-    count: int
-    priority: int
-    sender: str
-    waited_ns: int
-    overtaken: int
 
 
 class MessageMeter:

@@ -9,7 +9,7 @@ import msgspec
 
 from priocast.core.events import Delivery
 from priocast.core.priority import ROUTINE, URGENT
-from priocast.membership.message_meter import UNKNOWN_WAIT, DeliverySample
+from priocast.membership.delivery_sample import UNKNOWN_WAIT, DeliverySample
 from priocast.runtime.admin.live_updates import SAMPLES_MAX, LiveNode, NodeUpdates, PageUpdate, selected
 from priocast.runtime.group import Group
 from support.nodes import nodes

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from priocast.membership.message_meter import UNKNOWN_WAIT, DeliverySample, MessageMeter
+from priocast.membership.delivery_sample import UNKNOWN_WAIT, DeliverySample
+from priocast.membership.message_meter import MessageMeter
 from priocast.runtime.admin.node_status import node_status
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
