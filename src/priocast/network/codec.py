@@ -97,7 +97,10 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray(HEADER_BYTES + INTRODUCTION_BYTES_MAX)
+        self._view = memoryview(self._buffer)
         self._end = 0
+        self._origin = b""  # of the last frame: checked, and what it says
+        self._origin_fields = (FrameKind.HELLO, 0, 0)
         self._bytes_max = INTRODUCTION_BYTES_MAX
         self._sender: int | None = None
 
@@ -105,18 +108,17 @@ class FrameReader:
         """From now on, all frames must come from this peer."""
         self._sender = hash_of(peer)
         self._bytes_max = FRAME_BYTES_MAX
-        larger = bytearray(_BUFFER_BYTES_FIRST)
-        larger[: self._end] = self._buffer[: self._end]
-        self._buffer = larger
+        self._origin = b""
+        self._move_to(bytearray(_BUFFER_BYTES_FIRST), 0)
 
     def free(self) -> memoryview:
         """The free part of the buffer, for the next bytes."""
-        return memoryview(self._buffer)[self._end :]
+        return self._view[self._end :] if self._end else self._view
 
     def read(self, count: int) -> list[ReceivedFrames]:
         """The frames that are complete after `count` more bytes were received."""
         self._end += count
-        end, view, unpack = self._end, memoryview(self._buffer), _HEADER.unpack_from
+        end, view, unpack = self._end, self._view, _HEADER.unpack_from
         by_origin: dict[bytes, ReceivedFrames] = {}
         origin_last = b""
         start, stop = 0, HEADER_BYTES
@@ -124,7 +126,7 @@ class FrameReader:
             origin, length, channel, sequence, acknowledged, selective = unpack(view, start)
             if origin != origin_last:
                 if origin not in by_origin:
-                    by_origin[origin] = self._check_origin(origin)
+                    by_origin[origin] = self._frames_of(origin)
                 origin_last, frames = origin, by_origin[origin].frames
             if length > self._bytes_max:
                 raise Rejected(Reason.TOO_LONG, f"{length:,} bytes; the limit is {self._bytes_max:,}")
@@ -137,7 +139,15 @@ class FrameReader:
         self._keep_rest(start, stop - start)
         return [received for received in by_origin.values() if received.frames]
 
-    def _check_origin(self, origin: bytes) -> ReceivedFrames:
+    def _frames_of(self, origin: bytes) -> ReceivedFrames:
+        """Where the frames of one origin are collected; it is checked if it is not that of the last frame."""
+        if origin != self._origin:
+            self._origin_fields = self._check_origin(origin)
+            self._origin = origin
+        kind, group, incarnation = self._origin_fields
+        return ReceivedFrames(kind, group, incarnation, [])
+
+    def _check_origin(self, origin: bytes) -> tuple[FrameKind, int, int]:
         magic, version, kind, group, sender, incarnation = _ORIGIN.unpack(origin)
         if magic != _MAGIC:
             raise Rejected(
@@ -153,7 +163,7 @@ class FrameReader:
             raise Rejected(Reason.UNKNOWN_KIND, f"kind {kind}")
         if self._sender is not None and sender != self._sender:
             raise Rejected(Reason.OTHER_SENDER, "another process introduced itself on this connection")
-        return ReceivedFrames(_KINDS[kind], group, incarnation, [])
+        return _KINDS[kind], group, incarnation
 
     def _keep_rest(self, start: int, needed: int) -> None:
         """Move the incomplete rest to the front of a buffer; `needed` is the size of its frame."""
@@ -161,12 +171,15 @@ class FrameReader:
         size = self._size_for(rest, needed)
         if size != len(self._buffer):
             # The event loop may still hold the old buffer, so it cannot grow in place.
-            other = bytearray(size)
-            other[:rest] = self._buffer[start : self._end]
-            self._buffer = other
+            self._move_to(bytearray(size), start)
         elif start and rest:
             self._buffer[:rest] = self._buffer[start : self._end]
         self._end = rest
+
+    def _move_to(self, buffer: bytearray, start: int) -> None:
+        """Use another buffer, with what was received from `start` on at its front."""
+        buffer[: self._end - start] = self._buffer[start : self._end]
+        self._buffer, self._view = buffer, memoryview(buffer)
 
     def _size_for(self, rest: int, needed: int) -> int:
         """The size of the buffer for the next read.

@@ -216,14 +216,13 @@ class TcpNetwork:
 
     def on_data(self, connection: AcceptedConnection, received: ReceivedFrames) -> None:
         """Frames arrived for a group."""
-        identity = connection.identity
-        if identity not in self.dialled:
-            return  # reading is paused by now; the peer retransmits what is not acknowledged
-        role = identity.role_in(received.group)
+        if connection.paused:
+            return  # the peer retransmits what is not acknowledged
+        role = connection.identity.role_in(received.group)
         if role is None:
             self.rejection_log.record(Reason.OTHER_GROUP, peer=connection.name)
         else:
-            peer = ProcessId(connection.name, received.incarnation)
+            peer = connection.sender(received.incarnation)
             self.ports.receive(received.group, peer, received.frames, role)
 
     def on_reached(self, connection: DialledConnection) -> bool:

@@ -185,12 +185,15 @@ class AcceptedConnection(Connection):
     """A connection that a peer dialled: frames are received here, once it is admitted.
 
     `named` is the address at which the peer says that it listens; port 0: at none. `token` is the peer's.
+    It is `paused` while there is no connection to the peer.
     """
 
     def __init__(self, owner: ConnectionOwner) -> None:
         super().__init__(owner)
         self.named = Address("", 0)
         self.token = b""
+        self.paused = True
+        self._sender = ProcessId("", 0)
         self.admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
@@ -219,14 +222,22 @@ class AcceptedConnection(Connection):
         """Accept the introduction; nothing is read before the connection is admitted."""
         self.send_handshake(FrameKind.WELCOME, encode_introduction(self.owner.introduction))
 
+    def sender(self, incarnation: int) -> ProcessId:
+        """The process that sends here; the same object for all frames of an incarnation, for its hash."""
+        if self._sender.incarnation != incarnation:
+            self._sender = ProcessId(self.name, incarnation)
+        return self._sender
+
     def pause(self) -> None:
         """Stop reading while there is no connection to the peer."""
+        self.paused = True
         if not self.transport.is_closing():
             self.transport.pause_reading()
             self.abort_after(PAUSED_SECONDS)
 
     def admit(self) -> None:
         """There is a connection to the peer, so start or resume reading."""
+        self.paused = False
         if not self.admitted.done():
             self.admitted.set_result(None)
         if not self.transport.is_closing():
