@@ -18,7 +18,10 @@ class Iterations:
 
     async def broadcast(self, count: int) -> list[bool]:
         """Which of the messages of one iteration have their turn at once."""
-        at_once = [self.schedule.on_broadcast() for _ in range(count)]
+        at_once = []
+        for _ in range(count):
+            at_once.append(self.schedule.next_is_lone)
+            self.schedule.on_broadcast(had_turn=at_once[-1])
         ended = self.ended
         await asyncio.sleep(0)
         assert self.ended == ended + 1, "one end for all of them"

@@ -229,13 +229,15 @@ class Driver:
         """Accept a message if there is room for it; a lone one is on its way then."""
         if self._closed or self._admission.entries:
             return self.broadcast_many([payload], priority)
-        run = self.member.broadcast(payload, priority)
+        member = self.member
+        run = member.broadcast(payload, priority)
         if run is None:
             return None
-        handle = BroadcastHandle(self.member, run, len(run.payloads) - 1)
-        if self.schedule.on_broadcast():
-            self.turn()
-        return handle
+        index = len(run.payloads) - 1
+        if at_once := self.schedule.next_is_lone:
+            self.turn()  # what else there is to do can wait until the message is on its way
+        self.schedule.on_broadcast(had_turn=at_once)
+        return BroadcastHandle(member, run, index)
 
     def broadcast_many(
         self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL
@@ -285,18 +287,15 @@ class Driver:
             return member.service_head(head) or head
         return head
 
-    async def wait_consumable(self) -> None:
-        """Wait until there may be a head; raise if there will be none any more."""
-        assert self._consumable is None, "one iteration at a time"
+    def consumable(self) -> asyncio.Future[None]:
+        """What to await until there may be a head; raises if there will be none any more."""
+        assert self._consumable is None or self._consumable.done(), "one iteration at a time"
         if self._closed is not None:
             raise self._closed
         if self._rejoining.awaits_application:
             self._rejoining.on_application_back()
         self._consumable = self._loop.create_future()
-        try:
-            await self._consumable
-        finally:
-            self._consumable = None
+        return self._consumable
 
     def consume_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
         """The application consumes the head, which is not a message."""

@@ -295,7 +295,7 @@ class Group:
         while True:
             head = driver.head()
             if head is None:
-                await driver.wait_consumable()
+                await driver.consumable()
                 continue
             if not isinstance(head, OrderedBatch):
                 turns, (event, ready, others) = driver.turns, self._take(head)
@@ -341,7 +341,7 @@ class Group:
         while True:
             head = driver.head(with_services=False)
             if head is None:
-                await driver.wait_consumable()
+                await driver.consumable()
                 continue
             if not isinstance(head, OrderedBatch):
                 assert not isinstance(head, ServiceDelivery), "those wait for an iteration over events"

@@ -30,12 +30,18 @@ class TurnSchedule:
             self.is_scheduled = True
             self._loop.call_soon(self._at_end_of_iteration)
 
-    def on_broadcast(self) -> bool:
-        """A message was broadcast, and a turn is scheduled for it; returns whether to have it at once."""
-        at_once = self._are_lone and not self.is_scheduled
+    @property
+    def next_is_lone(self) -> bool:
+        """Whether the next message should have its turn at once."""
+        return self._are_lone and not self.is_scheduled
+
+    def on_broadcast(self, *, had_turn: bool) -> None:
+        """A message was broadcast; unless it had its turn at once, it has it at the end of this iteration."""
         self._broadcasts += 1
-        self.request_turn()
-        return at_once
+        if had_turn:
+            self.request_report()
+        else:
+            self.request_turn()
 
     def _at_end_of_iteration(self) -> None:
         self.is_scheduled = False
