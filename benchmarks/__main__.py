@@ -16,7 +16,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.classes import classes_table
-from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_variants, median_of_followers
+from benchmarks.delivery import (
+    RATE_PER_MEMBER,
+    by_bare_sequencer,
+    by_echo,
+    by_variants,
+    median_of_followers,
+)
 from benchmarks.floor import run_floor
 from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
@@ -120,22 +126,23 @@ def _ratio(measured: list[float], base: list[float]) -> float:
 
 
 def delivery_table(rounds: int) -> Table:
-    """Delivery times at 100 messages per second and member, as multiples of the raw round trip."""
+    """Delivery times at 100 messages per second and member, as multiples of two floors."""
     table = Table(title="delivery time at 100 msg/s per member: median over the members that do not sequence")
-    for heading in ("members", "mode", "median", "x raw round trip"):
+    for heading in ("members", "mode", "median", "x raw round trip", "x bare sequencer"):
         table.add_column(heading, justify="left" if heading == "mode" else "right")
     for load in DELIVERY_LOADS:
-        measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
+        floors = {"raw round trip": by_echo, "bare sequencer": by_bare_sequencer}
+        measured: dict[str, list[float]] = {name: [] for name in (*floors, "plain", "prioritised")}
         for _ in range(rounds):
-            measured["raw round trip"].append(median_of_followers(run_members(by_echo, load)))
+            for name, floor in floors.items():
+                measured[name].append(median_of_followers(run_members(floor, load)))
             of_members = run_members(by_variants, load, ORDER, RATE_PER_MEMBER)
             for name, of_variant in zip(("plain", "prioritised"), zip(*of_members, strict=True), strict=True):
                 measured[name].append(median_of_followers(of_variant))
         for name, times in measured.items():
-            multiple = _ratio(times, measured["raw round trip"])
-            table.add_row(
-                str(load.members), name, f"{statistics.median(times) * 1e6:,.0f} us", f"{multiple:.2f}"
-            )
+            multiples = [f"{_ratio(times, measured[floor]):.2f}" for floor in floors]
+            median = f"{statistics.median(times) * 1e6:,.0f} us"
+            table.add_row(str(load.members), name, median, *multiples)
         table.add_section()
     return table
 

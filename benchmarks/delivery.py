@@ -1,7 +1,9 @@
-"""Delivery time at low load: from `broadcast` to the sender's own delivery, beside a raw round trip.
+"""Delivery time at low load: from `broadcast` to the sender's own delivery, beside two floors.
 
 The raw round trip is what no sequencer can beat: the same processes at the same pace, each sending its
-payload to the first one and getting it back, with nothing but uvloop and TCP.
+payload to the first one and getting it back, with nothing but uvloop and TCP. The bare sequencer (`floor.py`)
+is what none that is written in Python can beat: all members get every message, and an application waits
+for it.
 """
 
 import asyncio
@@ -10,13 +12,16 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TypedDict
 
 import priocast
+from benchmarks.floor import Batch, FloorMember, Submit, connected, encode
 from benchmarks.members import Load, MemberContext
 from priocast.runtime.parameters import DeliveryGuarantee
 
 RATE_PER_MEMBER = 100
+_BARE_WINDOW = 1_024  # members report what they consumed every 256 messages: hardly ever
 
 
 class VariantOptions(TypedDict, total=False):
@@ -136,6 +141,62 @@ async def by_echo(context: MemberContext, load: Load) -> list[float]:
         times.append(time.perf_counter() - sent)
     await context.barrier()
     return times
+
+
+class _PacedFloorMember(FloorMember):
+    """A member of the floor whose application waits for messages and sends single ones."""
+
+    def __init__(self, me: int, load: Load) -> None:
+        super().__init__(me, load)
+        self._delivered: list[Batch] = []
+        self._awaited: asyncio.Future[None] | None = None
+        self._sent_at: list[float] = []
+        self.times: list[float] = []
+
+    def broadcast(self) -> None:
+        """The floor sends its next burst here; this member sends at its own pace."""
+
+    def send(self) -> None:
+        self._sent_at.append(time.perf_counter())
+        self.in_flight += 1
+        batches = [Batch(self.me, 0, len(self._sent_at), 1, encode([self.payload]))]
+        if self.me == 0:
+            self.take(batches)
+        else:
+            self.wires[0].send(Submit(batches))
+
+    def deliver(self, batches: list[Batch]) -> None:
+        super().deliver(batches)
+        self._delivered += batches
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    async def consume(self) -> None:
+        """Take all messages, and measure own ones."""
+        consumed = 0
+        while consumed < self.load.total:
+            if not self._delivered:
+                self._awaited = asyncio.get_running_loop().create_future()
+                await self._awaited
+            batches, self._delivered = self._delivered, []
+            consumed += len(batches)
+            for batch in batches:
+                if batch.sender == self.me:
+                    self.times.append(time.perf_counter() - self._sent_at[len(self.times)])
+
+
+async def by_bare_sequencer(context: MemberContext, load: Load) -> list[float]:
+    """Delivery times in seconds of this member's own messages through the bare sequencer."""
+    member = _PacedFloorMember(context.rank, replace(load, window=_BARE_WINDOW))
+    async with connected(context, member):
+        consuming = asyncio.create_task(member.consume())
+        started = time.perf_counter()
+        for number in range(load.messages):
+            at = started + pace(number, context.rank, load.members, RATE_PER_MEMBER)
+            await asyncio.sleep(at - time.perf_counter())
+            member.send()
+        await consuming
+    return member.times
 
 
 def median_of_followers(times: Sequence[list[float]]) -> float:

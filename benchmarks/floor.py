@@ -8,6 +8,8 @@ group's rates are divided by.
 import asyncio
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from heapq import heappop, heappush
 
 import msgspec
@@ -38,7 +40,7 @@ class Consumed(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False):
     total: int
 
 
-_encode = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Submit | Ordered | Consumed).decode
 _open_block = msgspec.msgpack.Decoder(list[bytes]).decode
 
@@ -70,7 +72,7 @@ class Wire(asyncio.Protocol):
         self.rest = data[start:]
 
     def send(self, packet: Submit | Consumed) -> None:
-        body = _encode(packet)
+        body = encode(packet)
         self.transport.write(len(body).to_bytes(4) + body)
 
 
@@ -121,7 +123,7 @@ class FloorMember:
                 batches.append(batch)
                 count += batch.count
             room -= count
-            body = _encode(Ordered(self.ordered, batches))
+            body = encode(Ordered(self.ordered, batches))
             self.ordered += count
             frame = len(body).to_bytes(4) + body
             for wire in self.wires:
@@ -159,7 +161,7 @@ class FloorMember:
         for level in reversed(range(LEVELS)):
             if levels[level]:
                 size = len(levels[level])
-                batches.append(Batch(self.me, level, self.numbers[level], size, _encode(levels[level])))
+                batches.append(Batch(self.me, level, self.numbers[level], size, encode(levels[level])))
                 self.numbers[level] += size
         if self.me == 0:
             self.take(batches)
@@ -167,26 +169,30 @@ class FloorMember:
             self.wires[0].send(Submit(batches))
 
 
-async def run_floor(context: MemberContext, load: Load) -> float:
-    """One member's part; returns the messages per second that it delivered."""
+@asynccontextmanager
+async def connected(context: MemberContext, member: FloorMember) -> AsyncIterator[None]:
+    """Connect all members to the sequencer; at the end, wait until all are done."""
     loop = asyncio.get_running_loop()
-    me = context.rank
-    member = FloorMember(me, load)
-    if me == 0:
+    server: asyncio.Server | None = None
+    if member.me == 0:
         server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *context.first_address)
         await context.barrier()
-        await asyncio.sleep(0.1)
-        while len(member.wires) < load.members - 1:
+        while len(member.wires) < member.load.members - 1:
             await asyncio.sleep(0.01)
-        await context.barrier()
     else:
         await context.barrier()
         await loop.create_connection(lambda: Wire(member, 0), *context.first_address)
-        await context.barrier()
-    member.broadcast()
-    await member.done.wait()
-    rate = load.total / (time.perf_counter() - member.first_at)
     await context.barrier()
-    if me == 0:
+    yield
+    await context.barrier()
+    if server is not None:
         server.close()
-    return rate
+
+
+async def run_floor(context: MemberContext, load: Load) -> float:
+    """One member's part; returns the messages per second that it delivered."""
+    member = FloorMember(context.rank, load)
+    async with connected(context, member):
+        member.broadcast()
+        await member.done.wait()
+        return load.total / (time.perf_counter() - member.first_at)
