@@ -69,11 +69,16 @@ def write_clean(directory: Path, seed: int) -> JudgedTrace:
     return JudgedTrace(named.manifest.run, None)
 
 
-def write_damaged(directory: Path, seed: int) -> JudgedTrace:
-    """Write a trace with damages; the oracle says what they break."""
+def damaged_trace(seed: int) -> SampleRun:
+    """The simulated run of a seed, with damages."""
     random = Random(seed)  # noqa: S311 - the seed repeats the damages
     run = simulated(seed, _DAMAGED_ORDERS[seed % len(_DAMAGED_ORDERS)])
-    run = damaged(run, random, OF_SIMULATED, random.randint(1, _DAMAGES_MAX)).named(f"damaged-{seed}")
+    return damaged(run, random, OF_SIMULATED, random.randint(1, _DAMAGES_MAX)).named(f"damaged-{seed}")
+
+
+def write_damaged(directory: Path, seed: int) -> JudgedTrace:
+    """Write a trace with damages; the oracle says what they break."""
+    run = damaged_trace(seed)
     run.write_whole(directory)
     found = {guarantee: len(places) for guarantee, places in expected_places(run).items()}
     return JudgedTrace(run.manifest.run, found)

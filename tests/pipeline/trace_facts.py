@@ -247,8 +247,12 @@ class TraceFacts:
         return self.continuation(process, view) is None and view in self._survived
 
     def diverged(self, event: Event) -> bool:
-        """Whether a member that dropped out of a view that re-orders had delivered something alone before."""
-        return event.position >= self._diverged_at.get((event.process, event.view), event.position + 1)
+        """Whether a member that dropped out of a view that re-orders had delivered something alone before.
+
+        Safe messages are not concerned.
+        """
+        diverged_at = self._diverged_at.get((event.process, event.view), event.position + 1)
+        return event.position >= diverged_at and not event.safe
 
     @cached_property
     def _diverged_at(self) -> dict[tuple[str, View], int]:

@@ -4,13 +4,16 @@ There a message has its position when the application consumes it. A sender that
 still hear the others: it decides where its own message goes and consumes it, and then what follows. The
 others never learn of the decision. They continue without the message, so what follows it has lower positions
 at them. The deliveries of such a member count up to the first message that it delivered alone: like that
-message, what it delivered after it in this view binds nobody. Safe messages are not concerned: a member
-delivers one only when all have received the decisions about everything before it.
+message, what it delivered after it in this view binds nobody. Only deliveries of safe messages always count:
+a member makes one only when all have received the decisions about everything before it.
+
+A message that is for this member alone also counts as delivered alone, although its position may be that of
+all: a trace does not show what those know that never deliver it.
 """
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.membership import GroupView
@@ -42,19 +45,17 @@ def divergences(nonbinding: DataFrame, views: DataFrame) -> DataFrame:
 
 
 def until_divergence(deliveries: DataFrame, diverged: DataFrame | None) -> DataFrame:
-    """The deliveries without those of members that had diverged."""
+    """The deliveries that count: not those of members that had diverged, unless the message is safe."""
     if diverged is None:
         return deliveries
-    later = sf.col("position") >= sf.coalesce("diverged_at", sf.lit(_NEVER))
-    return deliveries.join(sf.broadcast(diverged), _KEY, "left").where(~later).drop("diverged_at")
+    return deliveries.join(sf.broadcast(diverged), _KEY, "left").where(_counts()).drop("diverged_at")
 
 
 def unbound(irregular: DataFrame, diverged: DataFrame) -> DataFrame:
-    """The irregular deliveries, of which those of members that had diverged bind nobody."""
-    later = sf.col("position") >= sf.coalesce("diverged_at", sf.lit(_NEVER))
+    """The irregular deliveries, of which those of members that had diverged bind nobody, unless safe."""
     return (
         irregular.join(sf.broadcast(diverged), _KEY, "left")
-        .withColumn("binding", sf.col("binding") & ~later)
+        .withColumn("binding", sf.col("binding") & _counts())
         .drop("diverged_at")
     )
 
@@ -66,3 +67,8 @@ def owing_until_divergence(participations: DataFrame, diverged: DataFrame) -> Da
         .withColumn("owes_until", sf.least("owes_until", sf.coalesce("diverged_at", sf.lit(_NEVER))))
         .drop("diverged_at")
     )
+
+
+def _counts() -> Column:
+    """Whether a delivery counts that was made by a member that diverged at `diverged_at`, or never."""
+    return sf.col("safe") | (sf.col("position") < sf.coalesce("diverged_at", sf.lit(_NEVER)))
