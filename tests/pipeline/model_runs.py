@@ -63,6 +63,12 @@ def safe_and_divided() -> SampleRun:
     return group.work().split("d").work(4).merge().work().done()
 
 
+def safe_and_selective() -> SampleRun:
+    """Every message is safe, and some are for some members, in a group that is divided."""
+    group = GroupModel("abcd", delivery="safe", policy="partitionable", selective_share=0.4)
+    return group.work().split("d").work(4).done()
+
+
 def selective() -> SampleRun:
     """Some messages are for some members, which may have left."""
     group = GroupModel(selective_share=0.4).work().crash("d").work(2).notice().work()
@@ -175,6 +181,7 @@ GOOD = {
     "safe": safe(),
     "safe-at-times": safe_at_times(),
     "safe-and-divided": safe_and_divided(),
+    "safe-and-selective": safe_and_selective(),
     "selective": selective(),
     "truncated": truncated(),
 }

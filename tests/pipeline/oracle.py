@@ -5,7 +5,7 @@ Slow, and without any of the ideas that the Spark checks use; both read the same
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import cast
 
 from pipeline import accounting_oracle, priority_oracle, view_oracle
@@ -209,18 +209,19 @@ def disagreements(facts: TraceFacts) -> Iterator[Place]:
             continue
         have = {event.process for event in events}
         position = min(event.position for event in events)
-        due = [member for member in facts.members(view) if facts.is_for(message, member, position)]
-        ways = {member: facts.continuation(member, view) for member in due}
+        ways = {member: facts.continuation(member, view) for member in facts.members(view)}
+        due = [member for member in ways if facts.is_for(message, member, position)]
         missing = {
             member
-            for member, other in _pairs(due)
+            for member, other in product(due, ways)
             if ways[member] is not None
             and ways[member] == ways[other]
             and other in have
             and member not in have
         }
         on = [member for member in due if ways[member] is not None]
-        if set(on) <= have and (on or facts.is_final(view)):
+        has_continued = any(ways[member] is not None for member in have & set(ways))
+        if set(on) <= have and (has_continued or facts.is_final(view)):
             missing |= {
                 member
                 for member in due
@@ -378,10 +379,6 @@ def _in_views(facts: TraceFacts) -> Iterator[tuple[str, View, list[Event]]]:
     for message, events in facts.by_message.items():
         for view in {event.view for event in events} & set(facts.views):
             yield message, view, [event for event in events if event.view == view]
-
-
-def _pairs(members: list[str]) -> Iterator[tuple[str, str]]:
-    return ((one, other) for one in members for other in members)
 
 
 def _processes(events: Iterable[Event]) -> tuple[str, ...]:

@@ -100,6 +100,7 @@ BROKEN_BY = {
     "safe_message_missing_at_one": (UNIFORMITY, AGREEMENT),
     "safe_message_delivered_before_all_received_it": (UNIFORMITY,),
     "safe_message_not_received_at_the_end": (UNIFORMITY,),
+    "safe_message_only_at_another": (UNIFORMITY, AGREEMENT, INTEGRITY),
     "message_lost_between_views": (FIFO_AMONG_EQUALS, TOTAL_ORDER),
     "last_message_of_a_view_lost": (TOTAL_ORDER,),
     "last_message_of_a_view_lost_in_a_real_run": (TOTAL_ORDER,),

@@ -233,6 +233,21 @@ def safe_message_not_received_at_the_end() -> Mutant:
     return not_received(run, row, "c")
 
 
+def safe_message_only_at_another() -> Mutant:
+    """In a divided group, a member delivers a message that it is not a recipient of; the recipients do not.
+
+    What it delivers binds those that continue with it, whether it should have delivered it or not.
+    """
+    run = model_runs.safe_and_selective()
+    row = next(row for row in deliveries(run, "b", 2) if row.to and "c" not in row.to.split(","))
+    before = [other for other in deliveries(run, "c", 2) if other.position < row.position][-1]
+    gone = [other for other in run.messages if other.event == DELIVERED and id_of(other) == id_of(row)]
+    instead = as_delivered_by(before, row, row.position)
+    changed = run.changed(without(*gone)).changed(inserting_after(before, instead))
+    who = tuple(sorted(process_of(other) for other in gone))
+    return Mutant(changed, Expected("Uniformity", row.position, (id_of(row),), who))
+
+
 def message_lost_between_views() -> Mutant:
     """A primary group delivers a later message, but not the one that was submitted again."""
     run = model_runs.crashed()
@@ -309,6 +324,7 @@ MUTANTS: tuple[Callable[[], Mutant], ...] = (
     safe_message_missing_at_one,
     safe_message_delivered_before_all_received_it,
     safe_message_not_received_at_the_end,
+    safe_message_only_at_another,
     message_lost_between_views,
     last_message_of_a_view_lost,
     last_message_of_a_view_lost_in_a_real_run,

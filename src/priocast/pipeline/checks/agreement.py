@@ -2,7 +2,8 @@
 
 Members continue together if they receive the same next view, or remain in a final one (see
 `pipeline/membership.py`). What one of them delivered in the view, each of them delivered, unless it was not a
-recipient, or received a state that covers the message.
+recipient, or received a state that covers the message. Whether the one that delivered it is a recipient does
+not matter: that is a matter of Integrity.
 
 A member that dropped out of the view (it crashed, left or was evicted) owes nothing after its own last
 delivery there. Before that, it owes what all those delivered that continued or remained: it may have stopped,
@@ -68,9 +69,10 @@ def incomplete(sets: DataFrame, trace: TraceTables) -> DataFrame:
 def deliverers(sets: DataFrame, trace: TraceTables) -> DataFrame:
     """For each of some irregular messages in each view: who `delivered` it, and which recipients did not.
 
-    `continued_to` has the next views of those that delivered it, `lacking` those that continued or remained
-    without it, `skipped_by` those that dropped out after they had delivered a later position. A member that
-    delivered a message is a bit until then: in a damaged trace, these may be all messages.
+    `continued_to` has the next views of those that delivered it, whether they had to or not, `lacking` those
+    that continued or remained without it, `skipped_by` those that dropped out after they had delivered a
+    later position. A member that delivered a message is a bit until then: in a damaged trace, these may be
+    all messages.
     """
     members = trace.participations.groupBy("run", "view_hash", "final").agg(
         sf.collect_list(
@@ -95,7 +97,7 @@ def deliverers(sets: DataFrame, trace: TraceTables) -> DataFrame:
     def skipped(member: Column) -> Column:
         return ~continued(member) & ~has(member) & (sf.col("position") < member["owes_until"])
 
-    with_it = sf.filter("due", lambda member: continued(member) & has(member))
+    with_it = sf.filter("members", lambda member: continued(member) & has(member))
     return (
         sets.join(sf.broadcast(trace.senders), "sender_hash")
         .join(trace.views.select("run", "view_hash", "view", "coordinator"), ["run", "view_hash"])
