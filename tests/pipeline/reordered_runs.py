@@ -85,6 +85,19 @@ def with_a_sender_that_nobody_hears(order: str) -> SampleRun:
     return _recorded(scenario).named(f"{order}-unheard")
 
 
+def with_messages_for_some(order: str) -> SampleRun:
+    """A member crashes that delivered messages for itself alone; some of all messages are safe."""
+    crash = Crash(member="b", at_us=150_000, back_after_us=300_000)
+    scenario = group(
+        (80, 80),
+        rate_per_second=400,
+        order=order,
+        faults=FaultOptions(crashes=(crash,), healed_at_us=500_000),
+        load={"safe_percent": 40, "addressed_percent": 80},
+    )
+    return _recorded(scenario).named(f"{order}-for-some")
+
+
 def _recorded(scenario: Scenario) -> SampleRun:
     run = run_scenario(scenario)
     assert not run.violations

@@ -184,10 +184,11 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
             ).cache()
             sets = deliverer_sets(irregular, participations, words_for(views_of)).cache()
             cached += [irregular, sets]
-            if may_diverge(views_of):
-                nonbinding = _nonbinding_deliveries(batches, table, irregular)
-                diverged = divergences(nonbinding, sf.broadcast(views)).cache()
-                cached.append(diverged)
+        if may_diverge(views_of) and any(count.irregular or count.nonbinding for count in counts):
+            nonbinding = _nonbinding_deliveries(batches, table, irregular)
+            diverged = divergences(nonbinding, sf.broadcast(views)).cache()
+            cached.append(diverged)
+            if irregular is not None:
                 irregular = unbound(irregular, diverged)
                 participations = owing_until_divergence(participations, diverged)
         if any(count.requeued for count in counts):
@@ -222,10 +223,13 @@ def _counts(table: DataFrame) -> tuple[MessageCounts, ...]:
     return counts
 
 
-def _nonbinding_deliveries(batches: DataFrame, table: DataFrame, irregular: DataFrame) -> DataFrame:
-    """The deliveries that bind nobody else, of irregular messages and of all others."""
-    alone = rows_of(batches.where(sf.col("event") == DELIVERED), table.where("nonbinding and not irregular"))
-    return irregular.where("not binding").unionByName(as_messages(alone), allowMissingColumns=True)
+def _nonbinding_deliveries(batches: DataFrame, table: DataFrame, irregular: DataFrame | None) -> DataFrame:
+    """The deliveries that bind nobody else, of irregular messages, if there are any, and of all others."""
+    delivered = batches.where(sf.col("event") == DELIVERED)
+    regular = as_messages(rows_of(delivered, table.where("nonbinding and not irregular")))
+    if irregular is None:
+        return regular
+    return irregular.where("not binding").unionByName(regular, allowMissingColumns=True)
 
 
 def _check_records(
