@@ -36,11 +36,12 @@ Damage = Callable[[list[TraceRow], random.Random], list[TraceRow]]
 
 
 def damaged(run: SampleRun, rng: random.Random, damages: tuple[Damage, ...], count: int) -> SampleRun:
-    """The run with this many damages."""
+    """The run with this many damages; one that would leave no row is skipped, as such a run is not read."""
     for _ in range(count):
         damage = rng.choice(damages)
         with suppress(IndexError):  # the run has no row that it could damage
-            run = run.changed(lambda rows: damage(rows, rng))  # noqa: B023 (called at once)
+            changed = run.changed(lambda rows: damage(rows, rng))  # noqa: B023 (called at once)
+            run = changed if changed.rows else run
     return run
 
 
