@@ -29,8 +29,10 @@ from priocast.pipeline.master_probe import check_reachable
 
 LOCAL = "local[*]"
 _SHUFFLE_PARTITIONS = 4
-#: Java compiles the large methods that Spark generates, too (half the time for those).
-_JAVA_OPTIONS = "-Xss16m -XX:-DontCompileHugeMethods"
+#: Java compiles the large methods that Spark generates, too (half the time for those). Without the optimising
+#: compiler it reserves 48 MB for all compiled code, and ends when they are full: the checks of 100 runs with
+#: all kinds of views take 59 MB.
+_JAVA_OPTIONS = "-Xss16m -XX:-DontCompileHugeMethods -XX:ReservedCodeCacheSize=240m"
 _JAVA_OPTIONS_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _JAVA_OPTIONS_LARGE = "-XX:+UseParallelGC"
 #: The optimising compiler costs more than it saves for small traces: a verification of 1.4 million rows took
