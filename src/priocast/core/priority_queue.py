@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
 from priocast.core.priority import CLASS_SHIFT, HIGHEST, limits_by_class
-from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
+from priocast.core.starvation import FirstInFirstOut, Starvation
 
 EMPTY = -1
 """What a queue without a batch has instead of the urgency of the next one."""
@@ -99,7 +99,6 @@ class PriorityQueue:
     def __init__(
         self, starvation: Starvation, count_max: int, bytes_max: int, joined_max: int = BATCH_COUNT_MAX
     ) -> None:
-        self._strict = isinstance(starvation, Strict)
         self._sort_key = starvation.sort_key
         self._joined_max = joined_max
         self._heap: list[tuple[int, int, _QueuedBatches]] = []
@@ -125,7 +124,7 @@ class PriorityQueue:
     def put(self, batch: Batch, now: int) -> None:
         """Add a batch. The caller has checked that there is room."""
         urgency = HIGHEST if batch.priorities else batch.level  # `Batch.urgency`
-        sort_key = -urgency if self._strict else self._sort_key(urgency, now)  # the default needs no call
+        sort_key = self._sort_key(urgency, now)
         tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch, self._joined_max):
             self._arrivals += 1
