@@ -69,6 +69,7 @@ COMPILED = {
         "message_sets",
         "offer_size",
         "overtaking_bound",
+        "pause",
         "reordering",
     ),
     "protocols/numbering": ("base", "giver", "requester", "requests"),

@@ -11,7 +11,7 @@ from core.builders import A, B, C
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
-from priocast.core.protocol import Consume, Packet, SendAll
+from priocast.core.protocol import Consume, MoreToDo, Packet, SendAll, SetTimer, TimerFired
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.cut_packets import (
     CutAcknowledgment,
@@ -107,6 +107,50 @@ class TestTheSender:
         hear(reorder, A, decision.packet)
         assert [batch.level for batch in sent_data(reorder).batches] == [200, 9], "they share an exchange"
 
+    def test_the_next_round_waits_for_exchanges_of_others_that_were_undecided(self) -> None:
+        """But not for those that begin later."""
+        reorder = _in_exchange(level=7)
+        hear(reorder, B, data(B, 0, 7, b"b"))
+        _decide_own(reorder, now=1_000)
+        say(reorder, pack(A, 7, 1, [b"y"]))
+        assert not turn(reorder, now=2_000)
+        hear(reorder, C, data(C, 0, 7, b"c"))
+        hear(reorder, B, decided(0, 8))
+        assert sent_data(reorder, now=2_000).number == 1
+
+    def test_a_more_urgent_message_waits_for_its_own_exchange_only(self) -> None:
+        reorder = _in_exchange(level=7)
+        hear(reorder, B, data(B, 0, 7, b"b"))
+        _decide_own(reorder, now=1_000)
+        say(reorder, pack(A, 8, 0, [b"y"]))
+        assert sent_data(reorder, now=2_000).number == 1
+
+    def test_the_next_round_waits_until_the_application_has_what_it_can_consume(self) -> None:
+        reorder = _in_exchange(level=7)
+        _decide_own(reorder, now=1_000)
+        say(reorder, pack(A, 7, 1, [b"y"]))
+        assert turn(reorder, now=1_500) == [SetTimer("pause", 2_000)]
+        assert turn(reorder, now=1_999) == []
+        assert reorder.step(Consume(1), 1_999) == [MoreToDo()]
+        assert sent_data(reorder, now=1_999).number == 1
+
+    @pytest.mark.parametrize("ends_by", ["time", "another exchange", "urgency"])
+    def test_an_application_that_consumes_nothing_does_not_hold_up_the_next_round(self, ends_by: str) -> None:
+        reorder = _in_exchange(level=7)
+        _decide_own(reorder, now=1_000)
+        say(reorder, pack(A, 7, 1, [b"y"]))
+        assert turn(reorder, now=1_500) == [SetTimer("pause", 2_000)]
+        now = 1_600
+        match ends_by:
+            case "time":
+                now = 2_000
+                assert reorder.step(TimerFired("pause"), now) == []
+            case "another exchange":
+                hear(reorder, B, data(B, 0, 3, b"b"))
+            case "urgency":
+                say(reorder, pack(A, 8, 0, [b"z"]))
+        assert sent_data(reorder, now=now).number == 1
+
     def test_messages_of_a_plain_member_are_sent_at_once(self) -> None:
         reorder = _member(A, prioritised=False)
         for number in range(2):
@@ -114,8 +158,30 @@ class TestTheSender:
             assert sent_data(reorder).number == number
 
 
-def sent_data(reorder: Reorder) -> NumberedData:
+def _in_exchange(level: int) -> Reorder:
+    """Member a at time 0, which has sent a message and received it itself."""
+    reorder = _member(A)
+    say(reorder, pack(A, level, 0, [b"x"]))
+    hear(reorder, A, sent_data(reorder))
+    return reorder
+
+
+def _decide_own(reorder: Reorder, now: int) -> None:
+    """All acknowledge the first data of member a, which sends and receives its decision."""
+    for member, proposal in ((A, 1), (B, 2), (C, 3)):
+        hear(reorder, member, CutAcknowledgments((CutAcknowledgment(0, 0, (proposal,), ()),)))
+    decisions = [
+        output.packet
+        for output in turn(reorder, now=now)
+        if isinstance(output, SendAll) and isinstance(output.packet, CutDecisions)
+    ]
+    for decision in decisions:
+        hear(reorder, A, decision)
+    assert decisions and turn(reorder, now=now) == []
+
+
+def sent_data(reorder: Reorder, now: int = 0) -> NumberedData:
     """The one packet of data that a member sends in its turn."""
-    packets = [output.packet for output in turn(reorder) if isinstance(output, SendAll)]
+    packets = [output.packet for output in turn(reorder, now=now) if isinstance(output, SendAll)]
     (data,) = [packet for packet in packets if isinstance(packet, NumberedData)]
     return data

@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import STEP_MAX, ProcessId
+from priocast.core.priority_queue import EMPTY
 from priocast.core.protocol import Packet, PacketId
 from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder.acknowledgments import (
@@ -44,7 +45,8 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
     """One member's part in the exchange.
 
     `own_undecided` counts its own packets of data without a decision; `undecided` has the insertions of all
-    packets of data that were received and wait for their decision. The protocol provides `decision`, which
+    packets of data that were received and wait for their decision. `awaited` are those of other members that
+    already waited when the last of its own was decided, and still do. The protocol provides `decision`, which
     computes a decision from the acknowledgments of all members, `check_decision`, which raises an error if
     another member's decision is wrong, and `insert`, which carries a decision out.
     """
@@ -74,11 +76,18 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         # destination
         self._received_counts = [0] * len(members)
         self.undecided: dict[DataId, list[InsertionT]] = {}
+        self.awaited: set[DataId] = set()
         self._acknowledgments_due: dict[int, list[AcknowledgmentT]] = {}
         # the member that decides
         self._number_next = [[0] * len(members) for _ in members]
         self._highest = 0
         self._collected: dict[DataId, list[tuple[AcknowledgmentT, PacketId] | None]] = {}
+
+    @property
+    def urgency(self) -> int:
+        """How urgent the most urgent message is that was received and is not decided."""
+        waiting = [each.batch.urgency for insertions in self.undecided.values() for each in insertions]
+        return max(waiting, default=EMPTY)
 
     @property
     def nothing_due(self) -> bool:
@@ -218,9 +227,12 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
 
     def _carry_out(self, data_id: DataId, decision: DecisionT, packet_ids: Sequence[PacketId]) -> None:
         """Insert what is decided; its position depends on these packets, too."""
+        insertions = self.undecided.pop(data_id)
+        self.awaited.discard(data_id)
         if data_id[0] == self._rank:
             self.own_undecided -= 1
-        insertions = self.undecided.pop(data_id)
+            if not self.own_undecided:
+                self.awaited = set(self.undecided)
         for insertion in insertions:
             insertion.packet_ids += packet_ids
         self._insert(insertions, decision)

@@ -5,8 +5,8 @@ Gives: Integrity, Total order, Agreement, FIFO among equals, Priority accounting
     `overtakes_max`, Bounded overtaking: while a member knows of a queued message that it has not consumed, it
     sends at most that many more urgent ones. Starvation policies are rejected. Plain: FIFO order.
 Costs: three hops and 3 (n - 1) frames a message (data, acknowledgments, decision), shared by all messages
-    of a frame; fully `distributed`: two hops and (n + 1) (n - 1) frames. With priorities, a member has one
-    such exchange at a time. One report of consumption per member and quarter of what a sender may have in
+    of a frame; fully `distributed`: two hops and (n + 1) (n - 1) frames. With priorities, the members
+    exchange in rounds. One report of consumption per member and quarter of what a sender may have in
     flight. Locking and inserting take time in proportion to the levels and senders in use, not to the queue.
     An acknowledgment names what is locked, at worst message by message, and must fit into a frame: no more
     than 4,096 messages are queued.

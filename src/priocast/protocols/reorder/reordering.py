@@ -20,6 +20,7 @@ from priocast.core.protocol import (
     OrderingOptions,
     PacketId,
     Received,
+    TimerFired,
     Turn,
 )
 from priocast.core.view import View
@@ -39,6 +40,9 @@ from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.offer_size import OfferSize
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
+from priocast.protocols.reorder.pause import Pause
+
+_PAUSE = "pause"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -83,6 +87,8 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         self._consumable: tuple[InsertionT, int] | None = None
         self._tentative: OrderedBatch | None = None
         self._offer_size = OfferSize()
+        self._pause = Pause()
+        self._pause_timer: int | None = None
 
     @property
     def backlog(self) -> int:
@@ -112,7 +118,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
 
     def _consumer_to_wait_for(self) -> ProcessId | None:
         """The member that could consume this one's messages; nobody, while some of them are not decided."""
-        if not self.outgoing.count or self._exchange.own_undecided:
+        if not self.outgoing.count or self._exchange.own_undecided or self._exchange.awaited:
             return None
         slowest = self._bottleneck()
         if slowest is not None:
@@ -123,7 +129,17 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._exchange.send_due(self)
-        self.send_data()
+        if not self.options.prioritised:
+            self.send_data()
+        elif not self._exchange.own_undecided and self._may_begin(now):
+            self.send_data()
+            if self._exchange.own_undecided:
+                self._pause.on_begin(now)
+
+    def on_timer(self, event: TimerFired, now: int) -> None:
+        """The turn that follows begins the next exchange."""
+        assert event.name == _PAUSE
+        self._pause_timer = None
 
     def on_received(self, event: Received, now: int) -> None:
         sender, rank = event.sender, self.ranks[event.sender]
@@ -163,14 +179,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         self.outgoing.put(event.batch if self.options.prioritised else event.batch.in_line(), now)
 
     def send_data(self) -> None:
-        """Send own messages to all, the most urgent first.
-
-        With priorities, only once those sent before are decided: as long as an urgent message is undecided
-        nothing less urgent can be consumed. With one exchange at a time, messages share it under load, and
-        there are moments at which none is undecided (decision 75).
-        """
-        if self.options.prioritised and self._exchange.own_undecided:
-            return
+        """Send own messages to all, the most urgent first."""
         for _ in range(FRAMES_PER_TURN):
             if self.blocked or not self.outgoing.count:
                 return
@@ -179,6 +188,28 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
                 return
             self.send_all(NumberedData(self._exchange.next_number(), batches, bottleneck))
         self.more_to_do()
+
+    def _may_begin(self, now: int) -> bool:
+        """Whether to begin the next exchange: with priorities, the members exchange in rounds (decision 78).
+
+        A member waits for the exchanges of the last round, then for its application, until another member
+        begins the next round. A message that is more urgent than what it would wait for does not wait.
+        """
+        exchange, pause = self._exchange, self._pause
+        pause.on_decided(bool(exchange.awaited), now)
+        if not self.outgoing.count:
+            return False
+        if pause.ends_at is None:
+            return self.outgoing.head_level > exchange.urgency
+        if exchange.undecided or not self._queue.waiting or now >= pause.ends_at:
+            return True
+        head = self.head()
+        if head is not None and self.outgoing.head_level > head.batch.urgency:
+            return True
+        if self._pause_timer != pause.ends_at:
+            self._pause_timer = pause.ends_at
+            self.set_timer(_PAUSE, pause.ends_at)
+        return False
 
     def _room(self, level: int) -> int:
         room = super()._room(level)
@@ -233,8 +264,8 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
             self._commit(self._consumable[0], event.count, self._tentative)
         super()._on_consume(event, now)
         self.queue_changed(now)
-        if self.outgoing.count and self._bound is not None:
-            self.more_to_do()  # The bound may allow more urgent messages now.
+        if self.outgoing.count and (self._bound is not None or not self._queue.waiting):
+            self.more_to_do()  # The bound may allow more urgent messages now, or the pause be over.
 
     def _commit(self, insertion: InsertionT, count: int, offered: OrderedBatch | None = None) -> None:
         """Give the next messages of a batch their positions: nothing can overtake them any more.
