@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group
@@ -28,6 +30,12 @@ from protocols.schedules import NAMES, Action, Consume, options, schedules
 from protocols.view_sequences import ViewPlan, end_view
 
 CUTS, LOCKS = "reorder", "reorder-locks"
+
+
+@pytest.fixture(autouse=True)
+def frames_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames of the lock form have fewer batches, because acknowledgments name what each of them locks."""
+    monkeypatch.setattr(Reorder, "FRAME_BATCHES_MAX", ReorderLocks.FRAME_BATCHES_MAX)
 
 
 class Case(NamedTuple):
