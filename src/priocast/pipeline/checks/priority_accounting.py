@@ -163,7 +163,9 @@ def arrivals(progress: DataFrame, words: range, is_hidden: bool) -> DataFrame:
     may_reach = _may_reach(of_member) if is_hidden else sf.col("reached")
     arrived = arrived.withColumn("may_reach", may_reach).where(_arrives())
     return (
+        # In a task of its own: an aggregation does not give back memory that the window needs.
         explode_batches(arrived)
+        .repartition(*_IN_VIEW)
         .groupBy(*_IN_VIEW)
         .agg(
             sf.max(_farthest("reached", "rank")).alias("farthest"),
