@@ -1,8 +1,8 @@
 """A small scripted group: nothing happens unless a script says so, and every member records its trace.
 
 The protocol is the one that is shipped. Links lose nothing and keep the order; the script decides when a
-packet arrives and when an application consumes. Each action of the script advances the time by one step.
-After an input a member acts until nothing is left to do.
+packet arrives and when an application consumes. Each action of the script advances the time by one step, and
+timers expire as it passes. After an input a member acts until nothing is left to do.
 """
 
 from collections import deque
@@ -61,6 +61,12 @@ class ScriptedMember(ProtocolRunner):
             taken += 1
         return taken
 
+    def fire_due(self, now: int) -> None:
+        """The timers that are due expire."""
+        for timer in [name for name, at in self.timers.items() if at <= now]:
+            self.fire(timer, now)
+            self._complete(now)
+
     def on_packet_sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
         """Record the packet."""
         self._recorder.sent(packet, to, now, self.protocol.backlog)
@@ -73,7 +79,6 @@ class ScriptedMember(ProtocolRunner):
         """Act until nothing is left to do, and put packets on their channels."""
         self.needs_turn = True
         self.run_until_idle(now)
-        assert not self.timers, f"a scripted group has no timers: {self.timers}"
         for to, packet in self.take_outbox():
             for channel in self.channels.values() if to is None else (self.channels[to],):
                 channel.append(packet)
@@ -155,3 +160,5 @@ class ScriptedGroup:
 
     def _advance(self) -> None:
         self.now += STEP_NS
+        for member in self.members.values():
+            member.fire_due(self.now)

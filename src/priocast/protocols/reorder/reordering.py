@@ -37,10 +37,10 @@ from priocast.protocols.reorder.acknowledgments import (
 )
 from priocast.protocols.reorder.consumable_queue import ConsumableQueue
 from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
+from priocast.protocols.reorder.exchange_pause import ExchangePause
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.offer_size import OfferSize
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
-from priocast.protocols.reorder.pause import Pause
 
 _PAUSE = "pause"
 
@@ -87,7 +87,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         self._consumable: tuple[InsertionT, int] | None = None
         self._tentative: OrderedBatch | None = None
         self._offer_size = OfferSize()
-        self._pause = Pause()
+        self._pause = ExchangePause()
         self._pause_timer: int | None = None
 
     @property

@@ -7,7 +7,7 @@ the time belongs to the application, however slow it is.
 """
 
 
-class Pause:
+class ExchangePause:
     """When one member may begin its next exchange; `ends_at` is None while it has no pause yet."""
 
     __slots__ = ("_began_at", "_took_ns", "ends_at")
