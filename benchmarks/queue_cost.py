@@ -14,7 +14,8 @@ ORDERS = ("reorder", "reorder-locks")
 LENGTHS = (0, 100, 400, 800)
 MEMBERS = 4
 _SETTLING_MS = 300
-_ROUND_TRIPS_MS = 4
+#: An exchange, and the pause after it: no application consumes.
+_ROUND_TRIPS_MS = 10
 _WAITING_LEVELS = 3
 _URGENT = 7
 _ROUNDS = 5
