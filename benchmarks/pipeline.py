@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.table import Table
 
@@ -106,7 +108,15 @@ def _peak_mib(process: int) -> int:
 def in_new_process(measure: Callable[..., Result], *arguments: object) -> Result:
     """Call a function in a process of its own: Java gets its options there, and memory is counted anew."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, *arguments).result()
+        return pool.submit(_with_plain_errors, measure, *arguments).result()
+
+
+def _with_plain_errors(measure: Callable[..., Result], *arguments: object) -> Result:
+    """Spark's errors refer to objects of Java, and cannot leave the process."""
+    try:
+        return measure(*arguments)
+    except (PySparkException, Py4JError) as error:
+        raise RuntimeError(str(error)) from None
 
 
 def on_spark(directory: Path, guarantees: tuple[str, ...]) -> Measurement:

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from priocast.pipeline.java_process import how_spark_ended
 from priocast.pipeline.session import plan_for, spark_session
 
 pytestmark = pytest.mark.spark
@@ -73,6 +75,13 @@ def test_the_end_of_java_gives_an_error_of_one_line_and_another_session_can_foll
     assert head.startswith("Spark ended in the middle of its work: its Java process was killed")
     assert rows == "7"
     Path(log).unlink()
+
+
+def test_a_task_without_enough_memory_is_named(spark: SparkSession) -> None:
+    memory = "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 116 bytes"
+    with pytest.raises(PySparkException) as raised:
+        spark.sql(f"SELECT raise_error('{memory}')").collect()
+    assert how_spark_ended(raised.value).startswith("a task needs more memory than it has")
 
 
 def test_a_slow_machine_has_a_day_for_a_broadcast(spark: SparkSession) -> None:

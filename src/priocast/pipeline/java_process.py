@@ -8,11 +8,14 @@ from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-unt
 from pyspark import SparkContext
 
 _SHUT_DOWN = "SparkContext was shut down"
+_NO_MEMORY = ("SparkOutOfMemoryError", "java.lang.OutOfMemoryError")
 _ENDING_SECONDS = 10.0
 
 
 def how_spark_ended(error: Exception) -> str:
     """How Spark ended if that is what an error comes from, or an empty text."""
+    if any(kind in str(error) for kind in _NO_MEMORY):
+        return "a task needs more memory than it has; give it a cluster with more (--master)"
     if not isinstance(error, Py4JNetworkError | ConnectionError) and _SHUT_DOWN not in str(error):
         return ""
     process = _java()
