@@ -26,7 +26,7 @@ def phases_of(rates: Sequence[float], from_us: int) -> tuple[LoadPhase, ...]:
 
 
 def phases_by_turns(
-    rates: Sequence[int], percents: Sequence[int], phase_us: int, count: int
+    rates: Sequence[float], percents: Sequence[int], phase_us: int, count: int
 ) -> tuple[LoadPhase, ...]:
     """Each member has its rate at each of these percents in turn; the next member begins with the next."""
     return tuple(

@@ -29,8 +29,9 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     A member starts at `start_us`. From then on, but not before `broadcast_from_us`, it broadcasts `burst`
     messages at once, at times that are on average `burst / rate_per_second` apart, until it has broadcast
-    its `messages`. With `phases`, the rates are those. With `until_us`, members broadcast one message at a
-    time, at nearly regular intervals by the `phases`, until then, and `messages` has no effect.
+    its `messages`. If it is `regular`, they are exactly so far apart, from a random phase on. With `phases`,
+    the rates are those. With `until_us`, members broadcast one message at a time, at nearly regular
+    intervals by the `phases`, until then, and `messages` has no effect.
 
     `priorities` are pairs of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe
     delivery, and `addressed_percent` are addressed to some members only. Consuming a message takes
@@ -42,7 +43,7 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     messages: tuple[int, ...]
-    rate_per_second: tuple[int, ...]
+    rate_per_second: tuple[float, ...]
     consume_us: tuple[int, ...]
     start_us: tuple[int, ...]
     broadcast_from_us: int = 0
@@ -58,6 +59,7 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[LoadPhase, ...] = ()
     until_us: int = 0
     quality: str = ""
+    regular: bool = False
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,11 +42,19 @@ def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast
     found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
-        time += random.exponential(int(_SECOND * workload.burst / _rate(workload, index, time)))
+        mean = int(_SECOND * workload.burst / _rate(workload, index, time))
+        time += _pause(mean, random, regular=workload.regular, first=not found)
         scope = _scope(scenario, member, random)
         for _ in range(min(workload.burst, count - len(found))):
             found.append(_planned(scenario, f"{member}.{len(found)}", time, scope, random))
     return found
+
+
+def _pause(mean: int, random: SeededRandom, *, regular: bool, first: bool) -> int:
+    """How long a member waits for its next burst."""
+    if not regular:
+        return random.exponential(mean)
+    return random.randint(0, mean) if first else mean
 
 
 def _rate(workload: WorkloadOptions, index: int, time: int) -> float:

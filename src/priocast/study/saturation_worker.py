@@ -11,13 +11,12 @@ import struct
 import time
 from array import array
 
-import msgspec
-
 from priocast.core.events import Delivery
 from priocast.runtime.group import Group
+from priocast.study.machine_load import busy_seconds
 from priocast.study.overload_worker import Handler
 from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
-from priocast.study.saturation import counted_period
+from priocast.study.saturation import Deliveries, counted_period
 from priocast.study.workload import MIX
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
@@ -29,24 +28,28 @@ _SAMPLE_MAX = 20_000
 
 
 class SaturationTask(RecordedRunTask, frozen=True, kw_only=True):
-    """The task of one member: `messages` in bursts, at `rate` messages per second."""
+    """The task of one member: `messages` in bursts, so far apart."""
 
     number: int
     members: int
     messages: int
-    rate: float
     burst: int
+    interval_ns: int
     payload_bytes: int
     handling_us: int
     seed: str
 
 
 class SaturationReport(MemberProgress, frozen=True, kw_only=True):
-    """The rate at which a member delivered, and a sample of its deliveries after the warm-up."""
+    """The rate at which a member delivered, and a sample of its deliveries after the warm-up.
 
-    delivered_per_second: float = 0.0
-    priorities: list[int] = msgspec.field(default_factory=list)
-    took_ns: list[int] = msgspec.field(default_factory=list)
+    `cpu_seconds` are its own, `machine_seconds` those of the whole machine, since the run began.
+    """
+
+    deliveries: Deliveries | None = None
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    machine_seconds: float = 0.0
 
 
 class SaturationMember:
@@ -58,6 +61,7 @@ class SaturationMember:
         self._digest = hashlib.blake2b(digest_size=16)
         self._due_ns, self._delivered_ns = array("q"), array("q")
         self._priorities, self._senders = bytearray(), bytearray()
+        self._begun = _read_clocks()
 
     @property
     def delivered(self) -> int:
@@ -70,10 +74,9 @@ class SaturationMember:
         rng = random.Random(f"{task.seed} {task.member}")  # noqa: S311 (seeded, not secret)
         choices = rng.choices(list(MIX), weights=list(MIX.values()), k=task.messages)
         padding = bytes(task.payload_bytes - _DUE.size)
-        interval_ns = round(_SECOND_NS * task.burst / task.rate)
-        begun = time.monotonic_ns() + round(rng.random() * interval_ns)
+        begun = time.monotonic_ns() + round(rng.random() * task.interval_ns)
         for number, priority in enumerate(choices):
-            due = begun + number // task.burst * interval_ns
+            due = begun + number // task.burst * task.interval_ns
             while (now := time.monotonic_ns()) < due:
                 await asyncio.sleep(max(_TICK_SECONDS, (due - now) / _SECOND_NS))
             await self._group.broadcast(_DUE.pack(due, task.number, number) + padding, priority)
@@ -103,16 +106,25 @@ class SaturationMember:
 
     def summary(self) -> SaturationReport:
         """The final report."""
-        counted_from, ended = counted_period(zip(self._senders, self._due_ns, strict=True))
-        delivered = sum(counted_from <= each <= ended for each in self._delivered_ns)
-        counted = [index for index, due in enumerate(self._due_ns) if counted_from <= due <= ended]
+        period = counted_period(zip(self._senders, self._due_ns, strict=True), self._task.interval_ns)
+        counted = [index for index, due in enumerate(self._due_ns) if due in period]
+        delivered = sum(each in period for each in self._delivered_ns)
+        rate = period.rate(delivered, len(counted))
         counted = counted[:: 1 + len(counted) // _SAMPLE_MAX]
+        seconds, cpu_seconds, machine_seconds = (
+            now - begun for now, begun in zip(_read_clocks(), self._begun, strict=True)
+        )
         return SaturationReport(
             delivered=self.delivered,
             digest=self._digest.hexdigest(),
-            delivered_per_second=delivered * _SECOND_NS / max(1, ended - counted_from),
-            priorities=[self._priorities[index] for index in counted],
-            took_ns=[self._delivered_ns[index] - self._due_ns[index] for index in counted],
+            deliveries=Deliveries(
+                rate,
+                [self._priorities[index] for index in counted],
+                [self._delivered_ns[index] - self._due_ns[index] for index in counted],
+            ),
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            machine_seconds=machine_seconds,
         )
 
     async def report_progress(self) -> None:
@@ -120,6 +132,11 @@ class SaturationMember:
         while True:
             await asyncio.sleep(_PROGRESS_SECONDS)
             report(MemberProgress(delivered=self.delivered))
+
+
+def _read_clocks() -> tuple[float, float, float]:
+    """The time, the processor time of this process, and that of the whole machine."""
+    return time.monotonic(), time.process_time(), busy_seconds()
 
 
 async def work(task: SaturationTask) -> None:

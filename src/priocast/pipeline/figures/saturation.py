@@ -1,64 +1,176 @@
-"""Saturation curves: what is delivered, and how long it takes, over the load that is offered."""
+"""Saturation curves: what is delivered, and how long it takes, over the load that is offered.
 
-from collections.abc import Callable, Sequence
+And over the number of members, and over the size of a message: the most that a group delivers, and the times
+at the lowest load. An order looks the same in all figures.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from priocast.pipeline.figures.style import (
     INK,
-    colours_of_runs,
     height_with_legend,
-    lines_of_runs,
+    looks_of_runs,
     new_figure,
+    short_count,
     styled,
+    use_log_counts,
     use_log_milliseconds,
 )
 from priocast.pipeline.tables.saturation import SaturationRow
+from priocast.protocols import PROTOCOLS
 
 _LEGEND_COLUMNS = 4
-Value = Callable[[SaturationRow], float | None]
+_HEIGHT = 3.6
+#: A group that delivers this part of what is offered keeps up.
+KEEPS_UP = 0.95
+Value = Callable[[SaturationRow], float]
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+Panel = tuple[str, Value]
+_TIMES: tuple[Panel, ...] = (
+    ("delivery time, p50 (ms)", lambda row: row.p50_ms),
+    ("delivery time, p99 (ms)", lambda row: row.p99_ms),
+)
+_RATE: Panel = ("delivered per second", lambda row: row.delivered_per_second)
 
 
 @styled
 def draw_saturation(rows: Sequence[SaturationRow]) -> Figure:
-    """Three panels for groups that differ by order, variant and load: rate, p50 and p99."""
-    curves = list(dict.fromkeys(_name(row) for row in rows))
-    figure, panels = new_figure(height_with_legend(4.6, len(curves)), 3, share_y=False)
-    _draw(panels[0], rows, lambda row: row.delivered_per_second)
-    panels[0].set_title("delivered per second")
+    """Groups that differ by order, variant and load: rate, p50 and p99; one row of panels for each variant."""
+    variants = _variants(rows)
+    figure, panels = _new_figure(rows)
     offered = sorted({row.load for row in rows})
-    panels[0].plot(offered, offered, color=INK, linestyle=":", linewidth=1, label="as offered")
-    _draw(panels[1], rows, lambda row: row.p50_ms)
-    panels[1].set_title("delivery time, p50 (ms)")
-    _draw(panels[2], rows, lambda row: row.p99_ms)
-    panels[2].set_title("delivery time, p99 (ms)")
-    for axes in panels:
-        use_log_milliseconds(axes, "x")
-        use_log_milliseconds(axes, "y")
-        axes.set_xlabel("offered per second")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
+    for place, axes in enumerate(panels):
+        of_variant = [row for row in rows if row.variant == variants[place // 3]]
+        title, value = (_RATE, *_TIMES)[place % 3]
+        _draw(axes, _curves(of_variant, lambda row: row.load, value))
+        if place % 3 == 0:
+            axes.plot(offered, offered, color=INK, linestyle=":", linewidth=1, label="as offered")
+        _finish(axes, title, of_variant[0].variant if len(variants) > 1 else "", counts=place % 3 == 0)
+        use_log_counts(axes, "x")
+    _label(panels[-3:], "offered per second")
+    _add_legend(figure, panels)
     return figure
 
 
-def _draw(axes: Axes, rows: Sequence[SaturationRow], value: Value) -> None:
-    curves = list(dict.fromkeys(_name(row) for row in rows))
-    colours, lines = colours_of_runs(curves), lines_of_runs(curves)
-    for curve in curves:
-        points = [(row.load, value(row)) for row in rows if _name(row) == curve]
-        drawn = [(load, found) for load, found in points if found]
-        if drawn:
-            axes.plot(
-                *zip(*drawn, strict=True),
-                color=colours[curve],
-                linestyle=lines[curve],
-                marker="o",
-                markersize=3.5,
-                linewidth=1.4,
-                label=curve,
-            )
+def draw_over_members(rows: Sequence[SaturationRow]) -> Figure:
+    """Groups that differ also by their size: the highest rate, and times at the lowest load."""
+    return _draw_over("members", rows)
 
 
-def _name(row: SaturationRow) -> str:
-    return row.order if row.variant == "prioritised" else f"{row.order}, {row.variant}"
+def draw_over_payload(rows: Sequence[SaturationRow]) -> Figure:
+    """Groups that differ also by the size of messages: the highest rate, and times at the lowest load."""
+    return _draw_over("payload_bytes", rows)
+
+
+_OVER = {"members": "members", "payload_bytes": "bytes of a message"}
+
+
+def _draw_over(field: str, rows: Sequence[SaturationRow]) -> Figure:
+    return _draw_over_field([(field, row) for row in rows])
+
+
+@styled
+def _draw_over_field(fields: Sequence[tuple[str, SaturationRow]]) -> Figure:
+    field, rows = fields[0][0], [row for _, row in fields]
+    variants = _variants(rows)
+    figure, panels = _new_figure(rows)
+    highest, lowest = highest_rates(rows, field), lowest_loads(rows, field)
+    ticks = sorted({getattr(row, field) for row in rows})
+    for place, axes in enumerate(panels):
+        variant = variants[place // 3]
+        chosen = highest if place % 3 == 0 else lowest
+        title, value = (("highest rate delivered", _RATE[1]), *_TIMES)[place % 3]
+        _draw(
+            axes,
+            _curves([row for row in chosen if row.variant == variant], lambda row: getattr(row, field), value),
+        )
+        _finish(axes, title, variant if len(variants) > 1 else "", counts=place % 3 == 0)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(ticks))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: short_count(size)))
+    _label(panels[-3:], _OVER[field])
+    _add_legend(figure, panels)
+    return figure
+
+
+def highest_rates(rows: Sequence[SaturationRow], field: str) -> list[SaturationRow]:
+    """Of each order, variant and size the cell that delivers most."""
+    return [max(cells, key=_RATE[1]) for cells in _by_size(rows, field)]
+
+
+def lowest_loads(rows: Sequence[SaturationRow], field: str) -> list[SaturationRow]:
+    """Of each order, variant and size the cell with the lowest load that all sizes have, or with its lowest."""
+    sizes = {getattr(row, field) for row in rows}
+    shared = set.intersection(*({row.load for row in rows if getattr(row, field) == size} for size in sizes))
+    return [
+        min((row for row in cells if row.load in shared), key=_load, default=min(cells, key=_load))
+        for cells in _by_size(rows, field)
+    ]
+
+
+def _by_size(rows: Sequence[SaturationRow], field: str) -> list[list[SaturationRow]]:
+    found: dict[tuple[str, str, int], list[SaturationRow]] = {}
+    for row in rows:
+        found.setdefault((row.order, row.variant, getattr(row, field)), []).append(row)
+    return [found[key] for key in sorted(found)]
+
+
+def _load(row: SaturationRow) -> int:
+    return row.load
+
+
+def _variants(rows: Sequence[SaturationRow]) -> list[str]:
+    return sorted({row.variant for row in rows}, reverse=True)
+
+
+def _new_figure(rows: Sequence[SaturationRow]) -> tuple[Figure, Sequence[Axes]]:
+    """Three panels for each variant; the rates, and the times, of both have the same axis."""
+    variants = len(_variants(rows))
+    entries = len({row.order for row in rows}) + 1
+    figure, panels = new_figure(height_with_legend(_HEIGHT, entries) / variants**0.2, 3 * variants, share_y=False)
+    for column in range(3):
+        for axes in panels[column + 3 :: 3]:
+            axes.sharey(panels[column])
+    panels[2].sharey(panels[1])
+    return figure, panels
+
+
+def _curves(rows: Sequence[SaturationRow], at: Value, value: Value) -> Curves:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if value(row) > 0:
+            found.setdefault(row.order, []).append((at(row), value(row)))
+    return {order: sorted(points) for order, points in found.items()}
+
+
+def _draw(axes: Axes, curves: Curves) -> None:
+    looks = looks_of_runs([*PROTOCOLS, *sorted(set(curves) - set(PROTOCOLS))])
+    for order in (each for each in looks if each in curves):
+        points = zip(*curves[order], strict=True)
+        axes.plot(*points, **looks[order], markersize=3.8, linewidth=1.3, label=order)  # type: ignore[arg-type]
+
+
+def _finish(axes: Axes, title: str, variant: str, *, counts: bool) -> None:
+    axes.set_title(f"{variant}: {title}" if variant else title, fontsize=10)
+    use = use_log_counts if counts else use_log_milliseconds
+    use(axes, "y")
+
+
+def _label(panels: Sequence[Axes], text: str) -> None:
+    for axes in panels:
+        axes.set_xlabel(text)
+
+
+def _add_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    found = {}
+    for axes in panels[::3]:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False
+    )

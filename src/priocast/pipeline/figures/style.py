@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 Data = TypeVar("Data")
 
@@ -23,6 +23,7 @@ _PANELS_PER_ROW = 3
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _LINES = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "^", "D")
 #: How many runs can be distinguished by colour alone.
 RUNS_BY_COLOUR = len(_RUN_COLOURS)
 _LEGEND_COLUMNS = 4
@@ -69,6 +70,16 @@ def lines_of_runs(runs: Iterable[str]) -> dict[str, str]:
 def line_of(index: int) -> str:
     """The line style with this index."""
     return _LINES[index % len(_LINES)]
+
+
+def looks_of_runs(runs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """A colour, a line style and a marker for each run: where the colours repeat, the others differ."""
+    looks = {}
+    for index, run in enumerate(dict.fromkeys(runs)):
+        again = index // RUNS_BY_COLOUR
+        colour = _RUN_COLOURS[index % RUNS_BY_COLOUR]
+        looks[run] = {"color": colour, "linestyle": line_of(again), "marker": _MARKERS[again % len(_MARKERS)]}
+    return looks
 
 
 def height_with_legend(height: float, entries: int) -> float:
@@ -121,12 +132,54 @@ def new_column(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
     return figure, list(grid.flat)
 
 
+class _PlainLogLocator(LogLocator):
+    """Ticks at powers of ten; also at 2 and 5 if there are fewer than two decades, or evenly spaced ones."""
+
+    _DECADES_MIN = 2
+    _TICKS_MIN = 3
+
+    def __init__(self) -> None:
+        super().__init__(base=10, numticks=12)
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        low, high = sorted((vmin, vmax))
+        if low <= 0 or high / low >= 10**self._DECADES_MIN:
+            return self._values(low, high, (1.0,))
+        values = self._values(low, high, (1.0, 2.0, 5.0))
+        if sum(low <= value <= high for value in values) >= self._TICKS_MIN:
+            return values
+        evenly: Sequence[float] = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        return [value for value in evenly if value > 0]
+
+    def _values(self, low: float, high: float, subs: tuple[float, ...]) -> Sequence[float]:
+        self.set_params(subs=subs)
+        values: Sequence[float] = super().tick_values(low, high)
+        return values
+
+
 def use_log_milliseconds(axes: Axes, axis: str) -> None:
-    """Show an axis of milliseconds as powers of ten, in plain numbers."""
+    """Show an axis of milliseconds with a logarithmic scale, in plain numbers."""
+    _use_log(axes, axis, lambda value: f"{value:,.10g}")
+
+
+def use_log_counts(axes: Axes, axis: str) -> None:
+    """Show an axis of counts with a logarithmic scale: 500, 1k, 1M."""
+    _use_log(axes, axis, short_count)
+
+
+def short_count(value: float) -> str:
+    """A large number in few letters: 500, 1k, 2.5M."""
+    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"
+
+
+def _use_log(axes: Axes, axis: str, text: Callable[[float], str]) -> None:
     axes.set(**{f"{axis}scale": "log"})
     chosen = axes.xaxis if axis == "x" else axes.yaxis
-    chosen.set_major_locator(LogLocator(base=10, numticks=12))
-    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    chosen.set_major_locator(_PlainLogLocator())
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     chosen.set_minor_formatter(NullFormatter())
 
 
