@@ -26,7 +26,7 @@ def test_the_cost_study_measures_both_variants_and_goes_on_where_it_was(tmp_path
     assert all(0 < cell["first_ms"] <= cell["median_ms"] <= cell["third_ms"] for cell in cells)
     assert all(cell["messages"] == 30 and cell["prioritisation_us"] > 0 for cell in cells)
     assert (tmp_path / "report.html").is_file()
-    (tmp_path / "token-ring-prioritised-2-200.json").unlink()
+    (tmp_path / "token-ring-prioritised-2-200_40_10_64_1.json").unlink()
     result = priocast_here(*chosen, "--measured")
     assert json.loads(result.stdout)["cells"] == cells[:1], "the other one is no longer finished"
     result = priocast_here(*chosen)

@@ -13,6 +13,7 @@ from priocast.study.cost_files import (
     STEPS,
     delivery_rows,
     is_finished,
+    mark_file,
     member_rows,
     row_file,
     step_rows,
@@ -102,8 +103,30 @@ def test_a_cell_is_finished_only_for_the_same_plan_and_with_all_its_rows(tmp_pat
     assert is_finished(tmp_path, msgspec.structs.replace(PLAN, rates=(10, 100)), CELL), "other cells differ"
     assert not is_finished(tmp_path, msgspec.structs.replace(PLAN, dropped=0), CELL)
     assert not is_finished(tmp_path, PLAN, msgspec.structs.replace(CELL, rate=10))
-    row_file(tmp_path, DELIVERIES, CELL).unlink()
+    row_file(tmp_path, DELIVERIES, PLAN, CELL).unlink()
     assert not is_finished(tmp_path, PLAN, CELL)
+
+
+@pytest.mark.parametrize("field", ["deliveries", "dropped", "payload_bytes", "seed"])
+def test_a_cell_of_another_plan_is_kept_beside_it(tmp_path: Path, field: str) -> None:
+    other = msgspec.structs.replace(PLAN, **{field: getattr(PLAN, field) + 1})
+    store_cell(tmp_path, PLAN, CELL, reports())
+    rows = row_file(tmp_path, DELIVERIES, PLAN, CELL).read_bytes()
+    assert not is_finished(tmp_path, other, CELL)
+    store_cell(tmp_path, other, CELL, [])
+    assert is_finished(tmp_path, PLAN, CELL) and is_finished(tmp_path, other, CELL)
+    assert row_file(tmp_path, DELIVERIES, PLAN, CELL).read_bytes() == rows
+
+
+def test_a_cell_whose_rows_are_being_written_again_is_not_finished(tmp_path: Path) -> None:
+    store_cell(tmp_path, PLAN, CELL, reports())
+    rows = row_file(tmp_path, STEPS, PLAN, CELL).read_bytes()
+    row_file(tmp_path, STEPS, PLAN, CELL).with_suffix(".part").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        store_cell(tmp_path, PLAN, CELL, reports())
+    assert not is_finished(tmp_path, PLAN, CELL)
+    assert not mark_file(tmp_path, PLAN, CELL).exists()
+    assert row_file(tmp_path, STEPS, PLAN, CELL).read_bytes() == rows
 
 
 def test_a_table_without_rows_has_the_same_types(tmp_path: Path) -> None:
@@ -112,7 +135,7 @@ def test_a_table_without_rows_has_the_same_types(tmp_path: Path) -> None:
     other = msgspec.structs.replace(CELL, order="causal-history")
     store_cell(tmp_path, PLAN, CELL, reports())
     store_cell(tmp_path, PLAN, other, without)
-    with_rows, empty = (parquet.read_schema(row_file(tmp_path, STEPS, cell)) for cell in (CELL, other))
+    with_rows, empty = (parquet.read_schema(row_file(tmp_path, STEPS, PLAN, cell)) for cell in (CELL, other))
     assert with_rows == empty
 
 

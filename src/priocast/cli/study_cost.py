@@ -178,7 +178,7 @@ def _study(plan: CostPlan, cells: list[CostCell], out: Path, master: str, *, qui
     from priocast.pipeline.tables.cost import CellFiles
 
     files = CellFiles(
-        *([row_file(out, table, cell) for cell in cells] for table in (DELIVERIES, STEPS, MEMBERS))
+        *([row_file(out, table, plan, cell) for cell in cells] for table in (DELIVERIES, STEPS, MEMBERS))
     )
     with show_progress(quiet=quiet) as progress:
         return study_cost(files, plan.deliveries, plan.dropped, out, master, progress)

@@ -73,7 +73,7 @@ class CostCell(msgspec.Struct, frozen=True, order=True):
 
     @property
     def name(self) -> str:
-        """The name of its files."""
+        """Its name, which its files begin with."""
         return f"{self.order.replace('/', '+')}-{self.variant}-{self.members}-{self.rate}"
 
     @property

@@ -1,6 +1,7 @@
 """The rows of the cost study as Parquet files, one for each table and cell: an interrupted study goes on.
 
-A cell is finished when its mark is there, which is written last and says how it was measured.
+The names of the files say how a cell was measured, so plans of different lengths can share a directory. A
+cell is finished when its mark is there, which is written last and removed first.
 """
 
 from collections.abc import Sequence
@@ -35,30 +36,51 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 def is_finished(directory: Path, plan: CostPlan, cell: CostCell) -> bool:
     """Whether an earlier study has measured this cell in the same way, and its rows are still there."""
     try:
-        found = msgspec.json.decode(_mark_file(directory, cell).read_bytes(), type=_Mark)
+        found = msgspec.json.decode(mark_file(directory, plan, cell).read_bytes(), type=_Mark)
     except (OSError, msgspec.DecodeError):
         return False
-    return found == _mark(plan, cell) and all(row_file(directory, each, cell).is_file() for each in TABLES)
+    return found == _mark(plan, cell) and all(
+        row_file(directory, each, plan, cell).is_file() for each in TABLES
+    )
 
 
-def row_file(directory: Path, table: str, cell: CostCell) -> Path:
+def row_file(directory: Path, table: str, plan: CostPlan, cell: CostCell) -> Path:
     """Where the rows of a cell are."""
-    return directory / table / f"{cell.name}.parquet"
+    return directory / table / f"{_file_name(plan, cell)}.parquet"
+
+
+def mark_file(directory: Path, plan: CostPlan, cell: CostCell) -> Path:
+    """Where the mark of a finished cell is."""
+    return directory / f"{_file_name(plan, cell)}.json"
+
+
+def _file_name(plan: CostPlan, cell: CostCell) -> str:
+    return "_".join(map(str, (cell.name, plan.deliveries, plan.dropped, plan.payload_bytes, plan.seed)))
 
 
 def store_cell(directory: Path, plan: CostPlan, cell: CostCell, reports: Sequence[CostReport]) -> None:
     """Write the rows of a cell for the pipeline, and then the mark that they are whole."""
-    from pyarrow import parquet
-
+    mark = mark_file(directory, plan, cell)
+    mark.unlink(missing_ok=True)
     for table, columns in zip(
         TABLES, (delivery_rows(reports), step_rows(reports), member_rows(reports)), strict=True
     ):
         rows = len(columns["member"])
         of_cell = {name: [value] * rows for name, value in msgspec.structs.asdict(cell).items()}
-        path = row_file(directory, table, cell)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(_arrow_table(of_cell | columns), path)
-    _mark_file(directory, cell).write_bytes(msgspec.json.encode(_mark(plan, cell)))
+        _write_whole(row_file(directory, table, plan, cell), _arrow_table(of_cell | columns))
+    begun = mark.with_suffix(".part")
+    begun.write_bytes(msgspec.json.encode(_mark(plan, cell)))
+    begun.replace(mark)
+
+
+def _write_whole(path: Path, table: "pyarrow.Table") -> None:
+    """Write a table to a file that appears when it is whole."""
+    from pyarrow import parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    begun = path.with_suffix(".part")
+    parquet.write_table(table, begun)
+    begun.replace(path)
 
 
 def _arrow_table(columns: Columns) -> "pyarrow.Table":
@@ -112,10 +134,6 @@ def _mark(plan: CostPlan, cell: CostCell) -> _Mark:
         payload_bytes=plan.payload_bytes,
         seed=plan.seed,
     )
-
-
-def _mark_file(directory: Path, cell: CostCell) -> Path:
-    return directory / f"{cell.name}.json"
 
 
 def _repeated(counts: Sequence[int]) -> list[int]:
