@@ -10,10 +10,10 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from priocast.pipeline.cost_paper import COLUMNS, PAPER, column_of
-from priocast.pipeline.cost_report import by_members, study_cost
+from priocast.pipeline.cost_report import by_members, figure_names, study_cost
 from priocast.pipeline.cost_tables import summary_table, text_tables
-from priocast.pipeline.figures.cost import draw_delivery_times
-from priocast.pipeline.tables.cost import CellFiles, CostRow, cost_rows
+from priocast.pipeline.figures.cost import draw_delivery_times, draw_memory
+from priocast.pipeline.tables.cost import CellFiles, CostRow, MemoryLine, cost_rows, memory_lines
 
 UB = CostRow(
     order="sequencer-ub",
@@ -79,6 +79,16 @@ def files(tmp_path: Path) -> CellFiles:
                 ],
             )
         ],
+        [
+            write(
+                tmp_path / "memory.parquet",
+                [
+                    {"member": member, "after_seconds": second, "resident_bytes": (1 + member + step) << 20}
+                    for member in (0, 1)
+                    for step, second in enumerate((0.0, 1.25, 2.5))
+                ],
+            )
+        ],
     )
 
 
@@ -97,6 +107,13 @@ def test_the_first_deliveries_are_dropped_and_the_steps_count_per_message(
 
 
 @pytest.mark.spark
+def test_memory_over_time_is_the_mean_of_the_members(spark: SparkSession, files: CellFiles) -> None:
+    assert memory_lines(spark, files) == [
+        MemoryLine("sequencer-ub", "plain", 4, 100, [0.0, 1.25, 2.5], [1.5, 2.5, 3.5])
+    ]
+
+
+@pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_the_report_has_the_tables_and_a_figure_for_each_group_size(files: CellFiles, tmp_path: Path) -> None:
     study_cost(files, 5, 1, tmp_path)
@@ -104,7 +121,8 @@ def test_the_report_has_the_tables_and_a_figure_for_each_group_size(files: CellF
     assert "Table 2: prioritisation times" in page
     assert "Figure 4 of the paper" in page
     assert "2.50 (134)" in (tmp_path / "tables.md").read_text(encoding="utf-8")
-    assert (tmp_path / "cost-4-members.svg").is_file()
+    assert "Memory over time, 4 members" in page
+    assert {path.name for path in tmp_path.glob("*.svg")} == {f"{name}.svg" for name in figure_names([4])}
 
 
 def test_the_paper_has_a_value_for_every_column() -> None:
@@ -147,3 +165,18 @@ def test_the_figure_shows_the_paper_beside_each_line_of_ours() -> None:
     assert [np.size(line.get_xdata()) for line in median.lines] == [1, 1, 1, 1, 1, 1, 1, 0]
     assert [np.ravel(line.get_ydata()).tolist() for line in mean.lines[:2]] == [[1.5], [134.25]]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["UB", "UB prio", "CH", "reorder"]
+
+
+def test_the_figure_of_the_memory_has_a_panel_for_each_rate_and_a_line_for_each_variant() -> None:
+    lines = [
+        MemoryLine("sequencer-ub", variant, 4, rate, [0.0, 1.0], [40.0, 41.0])
+        for variant in ("plain", "prioritised")
+        for rate in (10, 100)
+    ]
+    figure = draw_memory(lines)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "10 messages/s and member",
+        "100 messages/s and member",
+    ]
+    assert [[line.get_linestyle() for line in axes.lines] for axes in figure.axes] == [["-", "--"]] * 2
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["UB", "UB prio"]

@@ -15,11 +15,12 @@ from priocast.study.cost_files import (
     is_finished,
     mark_file,
     member_rows,
+    memory_rows,
     row_file,
     step_rows,
     store_cell,
 )
-from priocast.study.cost_worker import CostReport, PartTimes, Resources
+from priocast.study.cost_worker import CostReport, MemorySamples, PartTimes, Resources
 
 CELL = CostCell("sequencer-ub", "plain", 2, 100)
 PLAN = CostPlan(members=(2,), rates=(100,), deliveries=4, dropped=1)
@@ -44,6 +45,7 @@ def reports() -> list[CostReport]:
             entered=PartTimes([1, 3], [100, 200]),
             left=PartTimes([4], [index]),
             resources=USED,
+            memory=MemorySamples([0.0, 1.5], [10, 14 + index]),
         )
         for index in (0, 1)
     ]
@@ -91,6 +93,11 @@ def test_the_rows_of_all_members_are_joined() -> None:
     assert steps["member"] == [0, 0, 0, 1, 1, 1]
     assert steps["part"] == ["enter", "enter", "leave"] * 2
     assert (steps["messages"], steps["took_ns"]) == ([1, 3, 4] * 2, [100, 200, 0, 100, 200, 1])
+    assert memory_rows(reports()) == {
+        "member": [0, 0, 1, 1],
+        "after_seconds": [0.0, 1.5, 0.0, 1.5],
+        "resident_bytes": [10, 14, 10, 15],
+    }
     members = member_rows(reports())
     assert members["collections"] == [4, 4]
     assert members["foreign_cores"] == [1.0, 1.0], "3 s of the machine in 2 s, of which 1 s is the members'"
@@ -153,3 +160,4 @@ def test_every_member_records_its_own_messages_and_the_load_goes_on() -> None:
     assert set(step_rows(found)["member"]) == {0}, "only the sequencer orders"
     used = [report.resources for report in found]
     assert all(each is not None and each.cpu_seconds > 0 and each.memory_bytes > 0 for each in used)
+    assert min(memory_rows(found)["resident_bytes"]) > 0

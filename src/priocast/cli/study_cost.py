@@ -24,7 +24,7 @@ from priocast.cli.verdict_output import show_progress
 from priocast.core.errors import InvalidOption
 from priocast.operations.output_paths import REPORT
 from priocast.study.cost import PAPER_ORDERS, CostCell, CostPlan, measure_cell
-from priocast.study.cost_files import DELIVERIES, MEMBERS, STEPS, is_finished, row_file, store_cell
+from priocast.study.cost_files import TABLES, is_finished, row_file, store_cell
 
 if TYPE_CHECKING:
     from priocast.pipeline.tables.cost import CostRow
@@ -166,20 +166,18 @@ def _measure_and_store(plan: CostPlan, out: Path, cell: CostCell, progress: Prog
 
 def _check_output(out: Path, plan: CostPlan) -> None:
     check_pipeline()
-    from priocast.pipeline.cost_report import figure_name
+    from priocast.pipeline.cost_report import figure_names
 
     check_directory("--out", out)
     check_replaceable("--out", out / "report.html", REPORT)
-    check_figures("--out", out, [figure_name(members) for members in plan.members])
+    check_figures("--out", out, figure_names(plan.members))
 
 
 def _study(plan: CostPlan, cells: list[CostCell], out: Path, master: str, *, quiet: bool) -> "list[CostRow]":
     from priocast.pipeline.cost_report import study_cost
     from priocast.pipeline.tables.cost import CellFiles
 
-    files = CellFiles(
-        *([row_file(out, table, plan, cell) for cell in cells] for table in (DELIVERIES, STEPS, MEMBERS))
-    )
+    files = CellFiles(**{table: [row_file(out, table, plan, cell) for cell in cells] for table in TABLES})
     with show_progress(quiet=quiet) as progress:
         return study_cost(files, plan.deliveries, plan.dropped, out, master, progress)
 

@@ -18,11 +18,11 @@ from priocast.study.step_times import ENTER, LEAVE
 if TYPE_CHECKING:
     import pyarrow
 
-DELIVERIES, STEPS, MEMBERS = TABLES = ("deliveries", "steps", "members")
+DELIVERIES, STEPS, MEMBERS, MEMORY = TABLES = ("deliveries", "steps", "members", "memory")
 Columns = dict[str, list[Any]]
 #: The types of columns that are not numbers of 64 bits: a table without rows has none to derive them from.
 _TEXT = ("order", "variant", "part")
-_FRACTIONS = ("seconds", "cpu_seconds", "machine_seconds", "foreign_cores")
+_FRACTIONS = ("seconds", "cpu_seconds", "machine_seconds", "foreign_cores", "after_seconds")
 
 
 class _Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +62,8 @@ def store_cell(directory: Path, plan: CostPlan, cell: CostCell, reports: Sequenc
     """Write the rows of a cell for the pipeline, and then the mark that they are whole."""
     mark = mark_file(directory, plan, cell)
     mark.unlink(missing_ok=True)
-    for table, columns in zip(
-        TABLES, (delivery_rows(reports), step_rows(reports), member_rows(reports)), strict=True
-    ):
+    rows_of = (delivery_rows, step_rows, member_rows, memory_rows)
+    for table, columns in zip(TABLES, (of_table(reports) for of_table in rows_of), strict=True):
         rows = len(columns["member"])
         of_cell = {name: [value] * rows for name, value in msgspec.structs.asdict(cell).items()}
         _write_whole(row_file(directory, table, plan, cell), _arrow_table(of_cell | columns))
@@ -124,6 +123,16 @@ def member_rows(reports: Sequence[CostReport]) -> Columns:
     columns: Columns = {name: [getattr(each, name) for each in used] for name in Resources.__struct_fields__}
     columns["foreign_cores"] = [foreign_cores(each.machine_seconds, own, each.seconds) for each in used]
     return {"member": list(range(len(used)))} | columns
+
+
+def memory_rows(reports: Sequence[CostReport]) -> Columns:
+    """One row for each time at which the resident memory of a member was read."""
+    samples = [report.memory for report in reports if report.memory is not None]
+    return {
+        "member": _repeated([len(each.after_seconds) for each in samples]),
+        "after_seconds": _joined([each.after_seconds for each in samples]),
+        "resident_bytes": _joined([each.resident_bytes for each in samples]),
+    }
 
 
 def _mark(plan: CostPlan, cell: CostCell) -> _Mark:

@@ -43,6 +43,13 @@ class PartTimes(msgspec.Struct, frozen=True):
     took_ns: list[int]
 
 
+class MemorySamples(msgspec.Struct, frozen=True):
+    """The resident memory of a member after the warm-up, and when it was read."""
+
+    after_seconds: list[float]
+    resident_bytes: list[int]
+
+
 class Resources(msgspec.Struct, frozen=True, kw_only=True):
     """What a member used after the warm-up. `machine_seconds` is the processor time of the whole machine."""
 
@@ -63,6 +70,7 @@ class CostReport(MemberProgress, frozen=True, kw_only=True):
     entered: PartTimes | None = None
     left: PartTimes | None = None
     resources: Resources | None = None
+    memory: MemorySamples | None = None
 
 
 class _Meter:
@@ -70,7 +78,7 @@ class _Meter:
 
     def __init__(self) -> None:
         self._begun = self._read()
-        self._memory = [resident_bytes()]
+        self.memory = MemorySamples([0.0], [resident_bytes()])
 
     @staticmethod
     def _read() -> tuple[float, float, float, int]:
@@ -79,7 +87,8 @@ class _Meter:
 
     def sample(self) -> None:
         """Look at the memory."""
-        self._memory.append(resident_bytes())
+        self.memory.after_seconds.append(time.monotonic() - self._begun[0])
+        self.memory.resident_bytes.append(resident_bytes())
 
     def resources(self) -> Resources:
         """What was used since."""
@@ -91,8 +100,8 @@ class _Meter:
             cpu_seconds=cpu,
             machine_seconds=machine,
             collections=int(collections),
-            memory_bytes=sum(self._memory) // len(self._memory),
-            memory_bytes_max=max(self._memory),
+            memory_bytes=sum(self.memory.resident_bytes) // len(self.memory.resident_bytes),
+            memory_bytes_max=max(self.memory.resident_bytes),
         )
 
 
@@ -171,6 +180,7 @@ class CostMember:
             entered=entered,
             left=left,
             resources=resources,
+            memory=self._meter.memory,
         )
 
     async def report_progress(self) -> None:

@@ -1,4 +1,4 @@
-"""Figures 4 and 5 of the cost paper: median and mean delivery times over the rate, ours and theirs."""
+"""Figures of the cost study: delivery times over the rate, with those of the paper, and memory over time."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from priocast.pipeline.figures.style import (
     styled,
     use_log_milliseconds,
 )
-from priocast.pipeline.tables.cost import CostRow
+from priocast.pipeline.tables.cost import CostRow, MemoryLine
 
 _MARKS = {"plain": "o", "prioritised": "s"}
 _LEGEND_COLUMNS = 4
@@ -47,6 +47,30 @@ def draw_delivery_times(rows: Sequence[CostRow]) -> Figure:
     panels[0].set_ylabel("ms")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
+    return figure
+
+
+@styled
+def draw_memory(lines: Sequence[MemoryLine]) -> Figure:
+    """The resident memory of the members over time, in groups of one size: a panel for each rate."""
+    rates = sorted({line.rate for line in lines})
+    columns = list(dict.fromkeys((line.order, line.variant) for line in lines))
+    colours = colours_of_runs(order for order, _ in columns)
+    figure, panels = new_figure(3.3, len(rates), share_x=False)
+    for axes, rate in zip(panels, rates, strict=True):
+        for line in (each for each in lines if each.rate == rate):
+            style = line_of(list(_MARKS).index(line.variant))
+            label = label_of(line.order, line.variant)
+            axes.plot(line.seconds, line.mean_mib, style, color=colours[line.order], label=label)
+        axes.set_title(f"{rate} messages/s and member")
+        axes.set_xlabel("time after the warm-up (s)")
+    panels[0].set_ylabel("resident memory of a member (MiB)")
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=_LEGEND_COLUMNS, frameon=False)
     return figure
 
 

@@ -113,12 +113,14 @@ def styled(draw: Callable[[Sequence[Data]], Figure]) -> Callable[[Sequence[Data]
     return draw_styled
 
 
-def new_figure(height: float, panels: int = 1, *, share_y: bool = True) -> tuple[Figure, Sequence[Axes]]:
+def new_figure(
+    height: float, panels: int = 1, *, share_x: bool = True, share_y: bool = True
+) -> tuple[Figure, Sequence[Axes]]:
     """A figure as wide as the page, with panels that share their axes' ranges, three in a row at most."""
     columns = min(panels, _PANELS_PER_ROW)
     rows = -(-panels // columns)
     figure = Figure(figsize=(_WIDTH, height * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False)
+    grid = figure.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False)
     spare = list(grid.flat)[panels:]
     for axes in spare:
         axes.remove()

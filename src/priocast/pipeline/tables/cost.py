@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as sf
 
 CELL = ("order", "variant", "members", "rate")
 _SHARES = (0.25, 0.5, 0.75, 0.99)
 _MIB = 1 << 20
+_SLICES = 100
+_SLICE_SECONDS_MIN = 1.0
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,19 @@ class CellFiles:
     deliveries: Sequence[Path]
     steps: Sequence[Path]
     members: Sequence[Path]
+    memory: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """The resident memory of a cell's members over the time after the warm-up: their mean in each slice."""
+
+    order: str
+    variant: str
+    members: int
+    rate: int
+    seconds: list[float]
+    mean_mib: list[float]
 
 
 @dataclass(frozen=True)
@@ -59,10 +74,12 @@ class CostRow:
 
 def cost_rows(spark: SparkSession, files: CellFiles, deliveries: int, dropped: int) -> list[CostRow]:
     """The cells of a study in which each member delivered so many messages, without those it drops."""
-    read = {name: _read(spark, paths) for name, paths in vars(files).items()}
-    timed = {_cell(row): row for row in delivery_times(read["deliveries"], dropped).collect()}
-    stepped = {_cell(row): row for row in prioritisation_times(read["steps"]).collect()}
-    used = {_cell(row): row for row in resources(read["members"]).collect()}
+    deliveries_of, steps, used_by = (
+        _read(spark, paths) for paths in (files.deliveries, files.steps, files.members)
+    )
+    timed = {_cell(row): row for row in delivery_times(deliveries_of, dropped).collect()}
+    stepped = {_cell(row): row for row in prioritisation_times(steps).collect()}
+    used = {_cell(row): row for row in resources(used_by).collect()}
     counted = deliveries - dropped
     return [_row(cell, timed[cell], stepped.get(cell), used[cell], counted) for cell in sorted(timed)]
 
@@ -97,6 +114,26 @@ def resources(rows: DataFrame) -> DataFrame:
     return rows.groupBy(*CELL).agg(
         *(sf.mean(name).alias(name) for name in means),
         sf.max("memory_bytes_max").alias("memory_bytes_max"),
+    )
+
+
+def memory_lines(spark: SparkSession, files: CellFiles) -> list[MemoryLine]:
+    """Memory over time, a line for each cell."""
+    found = memory_over_time(_read(spark, files.memory)).collect()
+    lines = {_cell(row): MemoryLine(*_cell(row), [], []) for row in sorted(found, key=_cell)}
+    for row in sorted(found, key=lambda row: float(row["slice"])):
+        lines[_cell(row)].seconds.append(row["seconds"])
+        lines[_cell(row)].mean_mib.append(row["mean_bytes"] / _MIB)
+    return list(lines.values())
+
+
+def memory_over_time(rows: DataFrame) -> DataFrame:
+    """The mean resident memory of the members of a cell in each of up to 100 slices of its time."""
+    longest = sf.max("after_seconds").over(Window.partitionBy(*CELL))
+    slice_seconds = sf.greatest(sf.lit(_SLICE_SECONDS_MIN), longest / _SLICES)
+    sliced = rows.withColumn("slice", sf.floor(sf.col("after_seconds") / slice_seconds))
+    return sliced.groupBy(*CELL, "slice").agg(
+        sf.mean("after_seconds").alias("seconds"), sf.mean("resident_bytes").alias("mean_bytes")
     )
 
 
