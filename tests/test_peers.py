@@ -1,17 +1,25 @@
 """The comparison with other systems: its results, what it skips, and that a wrong order is noticed."""
 
+import asyncio
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from benchmarks.peers.__main__ import measure_all
+from benchmarks.peers.clients.zookeeper_member import ZookeeperMember
+from benchmarks.peers.jgroups_stack import TCP, UDP, write_stack
 from benchmarks.peers.launches import LaunchResult, OrderViolation, PeerLoad, measure_launch
+from benchmarks.peers.member_loop import PeerClient
 from benchmarks.peers.results import draw_peers, markdown, result_of
 from benchmarks.peers.systems import SYSTEMS, PeerSystem, Requirement
+from benchmarks.peers.totem import KNET, UDPU, ring_configuration
 from rich.console import Console
 
+from priocast.network.address import Address
 from support.networks import carries_multicasts
 
 SMALL = PeerLoad(members=2, messages=50, warm_ups=1, deliveries=5)
@@ -86,3 +94,73 @@ def test_a_row_has_the_median_and_the_spread_or_the_reason() -> None:
 def test_every_system_says_what_it_guarantees_and_how_it_is_set_up() -> None:
     assert len({each.name for each in SYSTEMS}) == len(SYSTEMS)
     assert all(each.setup and each.guarantees for each in SYSTEMS)
+
+
+class Echo(PeerClient):
+    """A client whose messages are delivered at once."""
+
+    async def start(self) -> None: ...
+
+    async def send(self, payload: bytes) -> None:
+        self.delivered([payload])
+
+    async def stop(self) -> None: ...
+
+
+class AcknowledgedWrites(ZookeeperMember):
+    """The client of ZooKeeper without a server: every write is answered at once."""
+
+    async def send(self, payload: bytes) -> None:
+        self.delivered([payload])
+
+
+def test_writes_that_only_their_writers_count_are_those_of_all_members() -> None:
+    member = AcknowledgedWrites(0, ["a", "b", "c", "d"])
+    answer = asyncio.run(member.rate(messages=5, size=16))
+    seconds = (member._last_ns - member._first_ns) / 1e9
+    assert answer["rate"] == pytest.approx(4 * 5 / seconds)
+
+
+def test_a_digest_depends_on_the_order_and_on_nothing_else() -> None:
+    def digest(*batches: list[bytes]) -> object:
+        client = Echo(0, ["a"])
+        for batch in batches:
+            client.delivered(batch)
+        return client._finish({})["digest"]
+
+    one, two, three = (number.to_bytes(8) for number in range(3))
+    assert digest([one, two], [three]) == digest([one], [two, three])
+    assert digest([one, two], [three]) != digest([two, one], [three])
+
+
+def test_a_client_keeps_no_message_that_it_has_received() -> None:
+    client = Echo(0, ["a"])
+    tracemalloc.start()
+    try:
+        for _ in range(64):
+            client.delivered([bytes(1 << 16)])
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("transport", [TCP, UDP])
+def test_messages_on_their_way_to_the_sequencer_are_bundled_too(tmp_path: Path, transport: str) -> None:
+    addresses = [Address("127.1.2.3", port) for port in (7001, 7002)]
+    path = write_stack(tmp_path, 1, addresses, transport=transport, bundling=True)
+    first = next(iter(ElementTree.parse(path).getroot()))  # noqa: S314 (our own file)
+    assert first.tag.endswith(transport)
+    assert first.get("enable_bundling") == first.get("enable_unicast_bundling") == "true"
+
+
+def test_multicasts_of_a_launch_do_not_leave_the_machine(tmp_path: Path) -> None:
+    path = write_stack(tmp_path, 1, [Address("127.1.2.3", 7001)] * 2, transport=UDP, bundling=True)
+    first = next(iter(ElementTree.parse(path).getroot()))  # noqa: S314 (our own file)
+    assert (first.get("bind_addr"), first.get("ip_ttl")) == ("127.0.0.1", "0")
+    assert first.get("mcast_port") == "7001", "of this launch alone"
+
+
+def test_a_ring_finds_the_size_of_its_packets_unless_it_must_be_told() -> None:
+    assert "transport: knet" in ring_configuration(2, KNET)
+    assert "netmtu" not in ring_configuration(2, KNET)
+    assert "netmtu: 8982" in ring_configuration(2, UDPU)

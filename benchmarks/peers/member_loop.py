@@ -7,7 +7,8 @@ Every system has a small client with the same commands, in the language of its l
     (end of input)             leave
 
 The first 8 bytes of a message are its sender's rank and its number. The digest is over those of all messages
-in the order in which they were delivered: equal digests are an equal order.
+in the order in which they were delivered: equal digests are an equal order. It is computed as they arrive, so
+that no client keeps what it has received.
 """
 
 import asyncio
@@ -16,12 +17,14 @@ import sys
 import time
 import zlib
 from abc import ABC, abstractmethod
+from operator import itemgetter
 
 from priocast.runtime import event_loop
 from priocast.runtime.gc_freeze import freeze_gc
 
 HEADER_BYTES = 8
 _LIMIT_SECONDS = 120.0
+_header_bytes = itemgetter(slice(HEADER_BYTES))
 
 
 class PeerClient(ABC):
@@ -30,7 +33,8 @@ class PeerClient(ABC):
     def __init__(self, rank: int, addresses: list[str]) -> None:
         self.rank = rank
         self.addresses = addresses
-        self._received: list[bytes] = []
+        self._received = 0
+        self._checksum = 0
         self._times_ns: list[int] = []
         self._sent_ns: list[int] = []
         self._first_ns = self._last_ns = 0
@@ -59,13 +63,14 @@ class PeerClient(ABC):
 
     def delivered(self, payloads: list[bytes]) -> None:
         """Messages were delivered, in this order."""
-        received, now = self._received, time.perf_counter_ns()
+        now = time.perf_counter_ns()
         if not payloads:
             return
-        if not received:
+        if not self._received:
             self._first_ns = now
         self._last_ns = now
-        received += payloads
+        self._received += len(payloads)
+        self._checksum = zlib.crc32(b"".join(map(_header_bytes, payloads)), self._checksum)
         if self._sent_ns:
             for payload in payloads:
                 rank, number = _header(payload)
@@ -75,7 +80,7 @@ class PeerClient(ABC):
 
     def _check_complete(self) -> None:
         waiting = self._complete is not None and not self._complete.done()
-        if waiting and len(self._received) >= self._expected:
+        if waiting and self._received >= self._expected:
             self._complete.set_result(None)  # type: ignore[union-attr]  # it is waited for
 
     async def rate(self, messages: int, size: int) -> dict[str, object]:
@@ -87,7 +92,7 @@ class PeerClient(ABC):
         await sending
         await self.settle()
         seconds = (self._last_ns - self._first_ns) / 1e9
-        return self._finish({"rate": len(self._received) / seconds})
+        return self._finish({"rate": self._received / seconds})
 
     async def delivery(self, count: int, rate: float, size: int) -> dict[str, object]:
         """All members send at a steady rate, not at the same time."""
@@ -110,7 +115,8 @@ class PeerClient(ABC):
     def _finish(self, answer: dict[str, object]) -> dict[str, object]:
         """Add the digest, and be ready for the next messages: nobody sends any before all have answered."""
         answer["digest"] = self._digest()
-        self._received, self._sent_ns, self._times_ns, self._complete = [], [], [], None
+        self._received, self._checksum = 0, 0
+        self._sent_ns, self._times_ns, self._complete = [], [], None
         return answer
 
     async def _wait_complete(self) -> None:
@@ -119,7 +125,7 @@ class PeerClient(ABC):
             await self._complete
 
     def _digest(self) -> str:
-        return f"{zlib.crc32(b''.join(payload[:HEADER_BYTES] for payload in self._received)):08x}"
+        return f"{self._checksum:08x}"
 
 
 def _payload(rank: int, number: int, size: int) -> bytes:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.peers.jgroups_stack import write_stack
+from benchmarks.peers.jgroups_stack import TCP, UDP, write_stack
 from benchmarks.peers.servers import etcd_servers, nats_servers, zookeeper_servers
-from benchmarks.peers.totem import totem_ring
+from benchmarks.peers.totem import KNET, UDPU, totem_ring
 from priocast.testing.addresses import free_addresses
 
 _CLIENTS = Path(__file__).parent / "clients"
@@ -37,6 +37,10 @@ class Requirement:
     is_there: Callable[[], bool]
 
 
+#: Yields the commands of so many members, while their servers run; files of the launch are in the directory.
+Launch = Callable[[int, Path], AbstractContextManager[list[list[str]]]]
+
+
 @dataclass(frozen=True)
 class PeerSystem:
     """One row of the table. `launch` yields the commands of the members, while the servers run.
@@ -48,7 +52,7 @@ class PeerSystem:
     setup: str
     guarantees: str
     requirements: tuple[Requirement, ...]
-    launch: Callable[[int, Path], AbstractContextManager[list[list[str]]]]
+    launch: Launch
     share: float = 1.0
 
     def missing(self) -> list[str]:
@@ -72,7 +76,7 @@ def _python_members(module: str, members: int, *extra: str) -> list[list[str]]:
     return [[*command, str(rank), *addresses, *extra] for rank in range(members)]
 
 
-def _in_process(module: str, *extra: str) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+def _in_process(module: str, *extra: str) -> Launch:
     @contextmanager
     def launch(members: int, _directory: Path) -> Iterator[list[list[str]]]:
         yield _python_members(module, members, *extra)
@@ -80,9 +84,7 @@ def _in_process(module: str, *extra: str) -> Callable[[int, Path], AbstractConte
     return launch
 
 
-def _with_servers(
-    module: str, servers: Callable[[Path], AbstractContextManager[list[str]]]
-) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+def _with_servers(module: str, servers: Callable[[Path], AbstractContextManager[list[str]]]) -> Launch:
     @contextmanager
     def launch(members: int, directory: Path) -> Iterator[list[list[str]]]:
         with servers(directory) as addresses:
@@ -91,7 +93,7 @@ def _with_servers(
     return launch
 
 
-def _jgroups(*, bundling: bool) -> Callable[[int, Path], AbstractContextManager[list[list[str]]]]:
+def _jgroups(transport: str, *, bundling: bool) -> Launch:
     @contextmanager
     def launch(members: int, directory: Path) -> Iterator[list[list[str]]]:
         source = _CLIENTS / "JGroupsMember.java"
@@ -105,27 +107,39 @@ def _jgroups(*, bundling: bool) -> Callable[[int, Path], AbstractContextManager[
         yield [
             [
                 *("java", *_JAVA_OPTIONS, "-cp", class_path, "JGroupsMember"),
-                *(str(write_stack(directory, rank, addresses, bundling=bundling)), str(rank), str(members)),
+                *(str(stack), str(rank), str(members)),
             ]
-            for rank in range(members)
+            for rank, stack in enumerate(
+                write_stack(directory, rank, addresses, transport=transport, bundling=bundling)
+                for rank in range(members)
+            )
         ]
 
     return launch
 
 
-@contextmanager
-def _corosync(members: int, directory: Path) -> Iterator[list[list[str]]]:
-    binary = directory / "cpg_member"
-    subprocess.run(
-        ["cc", "-O2", "-o", binary, _CLIENTS / "cpg_member.c", "-lcpg"], check=True, capture_output=True
-    )
-    with totem_ring(members, directory) as within:
-        yield [[*within[rank], str(binary), str(rank), str(members)] for rank in range(members)]
+def _corosync(transport: str) -> Launch:
+    @contextmanager
+    def launch(members: int, directory: Path) -> Iterator[list[list[str]]]:
+        binary = directory / "cpg_member"
+        subprocess.run(
+            ["cc", "-O2", "-o", binary, _CLIENTS / "cpg_member.c", "-lcpg"], check=True, capture_output=True
+        )
+        with totem_ring(members, directory, transport) as within:
+            yield [[*within[rank], str(binary), str(rank), str(members)] for rank in range(members)]
+
+    return launch
 
 
 _AGREED = "agreed delivery, FIFO by sender; delivered without waiting for a majority"
 _QUORUM = "delivered once a majority of the servers has it"
 _JAVA = (program("javac", "openjdk-17-jdk-headless"), _file(str(_JGROUPS_JAR), "libjgroups-java"))
+_COROSYNC = (
+    program("corosync", "corosync"),
+    _file("/usr/include/corosync/cpg.h", "libcpg-dev"),
+    program("cc", "gcc"),
+    program("ip", "iproute2"),
+)
 SYSTEMS = (
     PeerSystem(
         "Priocast, batches",
@@ -149,34 +163,43 @@ SYSTEMS = (
         _in_process("priocast_member", "single"),
     ),
     PeerSystem(
-        "JGroups SEQUENCER, bundling",
-        "2.12, TCP, bundles of up to 1 ms, credits 200,000",
+        "JGroups SEQUENCER, bundling, multicast",
+        "2.12, UDP multicast, bundles of up to 1 ms (unicasts, too), UNICAST2, credits 200,000",
         _AGREED,
         _JAVA,
-        _jgroups(bundling=True),
+        _jgroups(UDP, bundling=True),
+    ),
+    PeerSystem(
+        "JGroups SEQUENCER, bundling",
+        "the same over TCP",
+        _AGREED,
+        _JAVA,
+        _jgroups(TCP, bundling=True),
     ),
     PeerSystem(
         "JGroups SEQUENCER",
         "2.12, TCP, no bundling, credits 200,000",
         _AGREED,
         _JAVA,
-        _jgroups(bundling=False),
+        _jgroups(TCP, bundling=False),
     ),
     PeerSystem(
         "Corosync CPG",
-        "a node in each network namespace, udpu, no encryption",
+        "a node in each network namespace, MTU 9000, knet, window 100, 25 messages, no encryption",
         _AGREED,
-        (
-            program("corosync", "corosync"),
-            _file("/usr/include/corosync/cpg.h", "libcpg-dev"),
-            program("cc", "gcc"),
-            program("ip", "iproute2"),
-        ),
-        _corosync,
+        _COROSYNC,
+        _corosync(KNET),
+    ),
+    PeerSystem(
+        "Corosync CPG, udpu",
+        "the same with udpu, packets of 8,982 bytes",
+        _AGREED,
+        _COROSYNC,
+        _corosync(UDPU),
     ),
     PeerSystem(
         "PySyncObj, batches",
-        "raft in every member, batches, tick 50 ms",
+        "raft in every member, batches of 10 ms, tick 10 ms, 1,000 commands in flight per member",
         f"{_QUORUM}; log in memory",
         (Requirement("pysyncobj (pip)", lambda: find_spec("pysyncobj") is not None),),
         _in_process("pysyncobj_member", "batches"),
@@ -184,7 +207,7 @@ SYSTEMS = (
     ),
     PeerSystem(
         "PySyncObj",
-        "raft in every member, no batches, tick 1 ms",
+        "raft in every member, no batches, tick 1 ms, 1,000 commands in flight per member",
         f"{_QUORUM}; log in memory",
         (Requirement("pysyncobj (pip)", lambda: find_spec("pysyncobj") is not None),),
         _in_process("pysyncobj_member", "single"),
@@ -208,7 +231,8 @@ SYSTEMS = (
     ),
     PeerSystem(
         "ZooKeeper",
-        "3 servers, 1,000 writes in flight per member; answers to the writer, **no delivery to all**",
+        "3 servers, 1,000 writes in flight per member; msg/s: writes acknowledged to their writers (of the "
+        "slowest, times the members), **no delivery to all**",
         f"{_QUORUM}, linearisable writes; log on a temporary directory, not flushed",
         (_file("/usr/share/java/zookeeper.jar", "zookeeper"), program("java", "default-jre-headless")),
         _with_servers("zookeeper_member", zookeeper_servers),

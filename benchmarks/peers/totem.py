@@ -14,10 +14,13 @@ from priocast.testing.child_process import ChildProcess
 
 _NETWORK = "10.231.7"
 _MTU = "9000"
+KNET, UDPU = "knet", "udpu"
+#: What a transport is told of the size of packets; knet finds it out.
+_PACKETS = {KNET: "", UDPU: "netmtu: 8982"}
 
 
 @contextmanager
-def totem_ring(nodes: int, directory: Path) -> Iterator[list[list[str]]]:
+def totem_ring(nodes: int, directory: Path, transport: str) -> Iterator[list[list[str]]]:
     """Start the nodes; yields, for each, the command prefix that runs a client beside it."""
     prefix = f"pp{os.getpid() % 10_000}"
     with ExitStack() as stack:
@@ -27,7 +30,7 @@ def totem_ring(nodes: int, directory: Path) -> Iterator[list[list[str]]]:
         _ip("link", "set", bridge, "mtu", _MTU, "up")
         within = [_add_node(stack, prefix, bridge, index) for index in range(nodes)]
         configuration = directory / "corosync.conf"
-        configuration.write_text(_configuration(nodes), encoding="ascii")
+        configuration.write_text(ring_configuration(nodes, transport), encoding="ascii")
         for index, command in enumerate(within):
             mounts = "mount -t tmpfs none /run && mount -t tmpfs none /var/lib/corosync"
             node = ["unshare", "-m", "sh", "-c", f"{mounts} && exec corosync -f -c {configuration}"]
@@ -49,7 +52,8 @@ def _add_node(stack: ExitStack, prefix: str, bridge: str, index: int) -> list[st
     return ["ip", "netns", "exec", name]
 
 
-def _configuration(nodes: int) -> str:
+def ring_configuration(nodes: int, transport: str) -> str:
+    """The configuration of all nodes: a window of 100, 25 messages a visit, nothing encrypted."""
     listed = "\n".join(
         f"  node {{\n ring0_addr: {_NETWORK}.{index + 1}\n nodeid: {index + 1}\n name: n{index}\n }}"
         for index in range(nodes)
@@ -57,8 +61,8 @@ def _configuration(nodes: int) -> str:
     return f"""totem {{
   version: 2
   cluster_name: peers
-  transport: udpu
-  netmtu: 8982
+  transport: {transport}
+  {_PACKETS[transport]}
   window_size: 100
   max_messages: 25
   crypto_cipher: none

@@ -1,12 +1,14 @@
 """ZooKeeper: writes to znodes, answered by the leader's transaction number (zxid), up to 1,000 in flight.
 
 A watch tells that something has changed, not every change in its order, so this is no delivery to all: a
-write counts when its writer has the answer. The transaction numbers are the order that is checked.
+write counts when its writer has the answer. The transaction numbers are the order that is checked. A member's
+rate is that of its own writes, times the members: the slowest writer counts, as elsewhere the slowest reader.
 """
 
 import asyncio
 import struct
 from collections import deque
+from typing import cast
 
 from benchmarks.peers.member_loop import PeerClient, run_member
 
@@ -68,6 +70,11 @@ class ZookeeperMember(PeerClient):
             self._zxid = zxid
             self._free.release()
             self.delivered([self._waiting.popleft()])
+
+    async def rate(self, messages: int, size: int) -> dict[str, object]:
+        """The writes of the group: as many as its members, all as fast as this one."""
+        answer = await super().rate(messages, size)
+        return answer | {"rate": cast("float", answer["rate"]) * len(self.addresses)}
 
     def _expect(self, messages: int) -> None:
         """Only its own writes are answered here."""
