@@ -62,15 +62,21 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 compiled: $(DEVELOPMENT)  ## Compile the modules on the path of a message, in build/compiled; prints what to set PYTHONPATH to
 	@$(BIN)/python -m tools.compiled_tree
 
-# Without a C compiler the sources are measured.
+# What benchmarks measure: the compiled version, or the sources if PURE is set.
+define COMPILED
+tree=$$($(BIN)/python -m tools.compiled_tree) || \
+		{ echo "error: nothing was compiled (above); PURE=1 measures the sources"; exit 1; }; \
+		PYTHONPATH=$$tree
+endef
+
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times of the compiled version, as ratios to a floor of the same run; PURE=1: of the sources
-	@$(if $(PURE),,PYTHONPATH=$$($(BIN)/python -m tools.compiled_tree || true)) $(BIN)/python -m benchmarks
+	@$(if $(PURE),,$(COMPILED)) $(BIN)/python -m benchmarks
 
 bench-pipeline: $(DEVELOPMENT)  ## Measure each check on Spark beside the same in DuckDB, at 1, 10 and 50 million deliveries; QUICK=1: 1 million
 	@$(BIN)/python -m benchmarks.pipeline $(if $(QUICK),--quick)
 
 peers: $(DEVELOPMENT)  ## Measure JGroups, Corosync, PySyncObj, NATS, etcd and ZooKeeper beside Priocast, by turns; ARGUMENTS=--install gets them
-	@$(if $(PURE),,PYTHONPATH=$$($(BIN)/python -m tools.compiled_tree || true)) $(BIN)/python -m benchmarks.peers $(ARGUMENTS)
+	@$(if $(PURE),,$(COMPILED)) $(BIN)/python -m benchmarks.peers $(ARGUMENTS)
 
 scale: $(DEVELOPMENT)  ## Measure what members, groups and cycles of joining cost as they grow
 	@$(BIN)/python -m benchmarks.scale

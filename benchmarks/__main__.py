@@ -32,6 +32,7 @@ from benchmarks.replicated_puts import replicated_puts_table
 from benchmarks.safe_delivery import safe_delivery_table
 from benchmarks.scheduler import busy_processes
 from benchmarks.transactions import transactions_table
+from benchmarks.version import measured_version
 from benchmarks.view_change import CHANGES, FAILURE_MS, FOUNDERS, measure, spread
 
 FULL_LOADS = (
@@ -205,6 +206,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rounds = 1 if arguments.quick else arguments.rounds
     console = Console(width=110)
+    console.print(f"Priocast: {measured_version()}")
     for name in arguments.only or TABLES:
         for table in tables_of(name, rounds, quick=arguments.quick, console=console):
             console.print(table)

@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import msgspec
 
-import priocast.links.fifo_link
 from benchmarks.delivery import by_echo, median_of_followers
 from benchmarks.members import Load, run_members
 from benchmarks.noted_member import (
@@ -28,7 +27,7 @@ from benchmarks.noted_member import (
     OwnMessage,
     noted_member,
 )
-from priocast.compiled import is_compiled
+from benchmarks.version import measured_version
 
 STAGES = (
     "sender: broadcast, until the write",
@@ -110,10 +109,9 @@ def main() -> None:
     round_trip = median_of_followers(run_members(by_echo, load)) * 1e6
     reports = [msgspec.convert(each, Notes) for each in run_members(noted_member, load)]
     lone, calls = lone_messages(reports)
-    kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
     sent = (arguments.members - 1) * arguments.messages
     alone = f"{len(lone)} of {sent} messages alone"
-    print(f"{arguments.members} members, {kind}: {alone}, round trip {round_trip:.0f} us")
+    print(f"{arguments.members} members, {measured_version()}: {alone}, round trip {round_trip:.0f} us")
     print("\n".join(table(lone, calls, round_trip)) if lone else "no message was alone: try fewer members")
 
 

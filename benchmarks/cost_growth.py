@@ -20,11 +20,10 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-import priocast.links.fifo_link
 from benchmarks.driven_group import DrivenGroup
 from benchmarks.instructions import instructions_of
 from benchmarks.message_cost import microseconds, settled_group
-from priocast.compiled import is_compiled
+from benchmarks.version import measured_version
 from priocast.protocols import PROTOCOLS
 
 MEMBERS = (2, 4, 8, 16, 32)
@@ -142,7 +141,7 @@ def load_table(orders: Sequence[str], rounds: int) -> list[list[str]]:
 
 def timed_tables(orders: Sequence[str], sizes: Sequence[int], rounds: int) -> dict[str, Rows]:
     """What is measured in processor time, by title."""
-    kind = "compiled" if is_compiled(priocast.links.fifo_link) else "sources"
+    kind = measured_version()
 
     def by_burst(burst: int) -> list[list[str]]:
         return members_table(orders, sizes, lambda order: by_members(order, burst, sizes, rounds))

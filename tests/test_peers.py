@@ -1,6 +1,8 @@
 """The comparison with other systems: its results, what it skips, and that a wrong order is noticed."""
 
 import asyncio
+import dataclasses
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -9,12 +11,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks.peers.__main__ import measure_all
+from benchmarks.__main__ import FULL_LOADS
+from benchmarks.peers.__main__ import default_out, measure_all
 from benchmarks.peers.clients.zookeeper_member import ZookeeperMember
+from benchmarks.peers.foreign_load import own_seconds
 from benchmarks.peers.jgroups_stack import TCP, UDP, write_stack
-from benchmarks.peers.launches import LaunchResult, OrderViolation, PeerLoad, measure_launch
+from benchmarks.peers.launches import LaunchResult, OrderViolation, measure_launch
+from benchmarks.peers.load import PeerLoad
 from benchmarks.peers.member_loop import PeerClient
-from benchmarks.peers.results import draw_peers, markdown, result_of
+from benchmarks.peers.references import full_load
+from benchmarks.peers.results import PeerResult, draw_peers, markdown, result_of, write_results
 from benchmarks.peers.systems import SYSTEMS, PeerSystem, Requirement
 from benchmarks.peers.totem import KNET, UDPU, ring_configuration
 from rich.console import Console
@@ -59,31 +65,37 @@ def test_members_that_deliver_in_different_orders_are_noticed() -> None:
 def test_systems_take_turns_and_the_others_go_on_if_one_is_missing_or_fails() -> None:
     missing = system("x", "x", name="missing", requirements=(Requirement("nowhere", lambda: False),))
     wrong = system("one", "another", name="wrong")
-    results = measure_all([missing, wrong, system("x", "x")], SMALL, 2, Console(quiet=True))
+    stored: list[list[PeerResult]] = []
+    chosen = [missing, wrong, system("x", "x")]
+    results = measure_all(chosen, SMALL, 2, Console(quiet=True), stored.append)
+    assert [[len(each.launches) for each in part] for part in stored] == [[0, 0, 0], [0, 0, 1], [0, 0, 2]]
     assert [len(each.launches) for each in results] == [0, 0, 2]
     assert results[0].reason == "skipped: nowhere missing"
     assert results[1].reason == "failed: wrong: the members delivered in different orders"
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", ["Priocast, batches", "Priocast, batches, multicast", "PySyncObj"])
+@pytest.mark.parametrize(
+    "name", ["raw round trip", "floor", "Priocast, batches", "Priocast, batches, multicast", "PySyncObj"]
+)
 def test_a_real_system_is_measured(name: str) -> None:
     if "multicast" in name and not carries_multicasts():
         pytest.skip("this machine does not carry multicasts on its loopback interface")
     (chosen,) = (each for each in SYSTEMS if each.name == name)
     found = measure_launch(chosen, SMALL)
-    assert found.rate > 0
+    assert found.rate is None if name == "raw round trip" else found.rate is not None and found.rate > 0
     assert found.delivery_us > 0
 
 
 def test_a_row_has_the_median_and_the_spread_or_the_reason() -> None:
     launches = [
-        LaunchResult(rate=rate, delivery_us=1500.0, foreign_cores=0.25) for rate in (3000.0, 1000.0, 2000.0)
+        LaunchResult(rate=rate, delivery_us=1500.0, foreign_cores=0.25, foreign_cores_measured=1.5)
+        for rate in (3000.0, 1000.0, 2000.0)
     ]
     results = [result_of(system(), launches), result_of(system(name="other"), [], "skipped: x missing")]
     text = markdown(results, PeerLoad(), {"processors": "2"})
-    assert "| sample | a set-up | a guarantee | 3 | 2,000 (1,000 to 3,000) | 1.50 | 0.2 |" in text
-    assert "| other | a set-up | a guarantee | 0 | skipped: x missing |  |  |" in text
+    assert "| sample | a set-up | a guarantee | 3 | 2,000 (1,000 to 3,000) | 1.50 | 0.2 | 1.5 |" in text
+    assert "| other | a set-up | a guarantee | 0 | skipped: x missing |  |  |  |" in text
     assert "processors: 2." in text
     stopped = markdown([result_of(system(), launches, "failed: late")], PeerLoad(), {})
     assert "| 3, then failed: late | 2,000 (1,000 to 3,000) |" in stopped
@@ -164,3 +176,37 @@ def test_a_ring_finds_the_size_of_its_packets_unless_it_must_be_told() -> None:
     assert "transport: knet" in ring_configuration(2, KNET)
     assert "netmtu" not in ring_configuration(2, KNET)
     assert "netmtu: 8982" in ring_configuration(2, UDPU)
+
+
+def test_a_row_without_a_rate_is_in_the_table_and_not_in_the_figure(tmp_path: Path) -> None:
+    launch = LaunchResult(rate=None, delivery_us=60.0, foreign_cores=0.0, foreign_cores_measured=0.0)
+    results = [result_of(system(name="raw round trip"), [launch])]
+    assert "| 1 |  | 0.06 | 0.0 | 0.0 |" in markdown(results, PeerLoad(), {})
+    assert not draw_peers(results).axes[0].texts
+    write_results(results, PeerLoad(), {"Priocast": "compiled"}, tmp_path)
+    assert "Priocast: compiled." in (tmp_path / "peers.md").read_text(encoding="utf-8")
+
+
+def test_configurations_have_directories_of_their_own() -> None:
+    assert default_out(PeerLoad()) == Path("bench-out/peers-4-64B")
+    assert default_out(PeerLoad(members=8, size=1024)) == Path("bench-out/peers-8-1024B")
+
+
+@pytest.mark.processes
+def test_the_time_of_a_process_that_this_one_started_is_its_own() -> None:
+    program = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    before = own_seconds()
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert own_seconds() - before >= 0.25, "while it runs"
+        child.communicate(b"\n")
+    assert own_seconds() - before >= 0.25, "after its end"
+
+
+def test_the_floor_is_measured_as_in_the_other_benchmarks() -> None:
+    for expected in FULL_LOADS:
+        found = full_load(PeerLoad(members=expected.members, size=expected.payload_bytes))
+        assert found == dataclasses.replace(expected, messages=found.messages)

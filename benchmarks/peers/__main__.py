@@ -8,15 +8,18 @@ import argparse
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
 
-from benchmarks.peers.launches import LaunchResult, PeerLoad, measure_launch
-from benchmarks.peers.results import PeerResult, markdown, result_of, write_results
+from benchmarks.peers.launches import LaunchResult, measure_launch, memory_directory
+from benchmarks.peers.load import PeerLoad
+from benchmarks.peers.results import PeerResult, markdown, result_of, write_drawing, write_results
 from benchmarks.peers.systems import SYSTEMS, PeerSystem
+from benchmarks.version import measured_version
 
 
 def main() -> None:
@@ -35,15 +38,31 @@ def main() -> None:
         warm_ups=arguments.warm_ups,
         deliveries=arguments.deliveries,
     )
-    results = measure_all(chosen, load, arguments.rounds, console)
-    machine = {
+    out = arguments.out or default_out(load)
+    machine = _machine()
+
+    def store(results: list[PeerResult]) -> None:
+        write_results(results, load, machine, out)
+
+    results = measure_all(chosen, load, arguments.rounds, console, store)
+    write_drawing(results, out)
+    console.print(Markdown(markdown(results, load, machine)))
+    console.print(f"Results: {out}")
+
+
+def default_out(load: PeerLoad) -> Path:
+    """Where the results of a configuration are: those of others are beside them."""
+    return Path(f"bench-out/peers-{load.members}-{load.size}B")
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "Priocast": measured_version(),
         "processors": str(os.cpu_count()),
         "Python": platform.python_version(),
         "Linux": platform.release(),
+        "directories of servers": memory_directory() or f"{tempfile.gettempdir()} (may be a disk)",
     }
-    write_results(results, load, machine, arguments.out)
-    console.print(Markdown(markdown(results, load, machine)))
-    console.print(f"Results: {arguments.out}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,14 +78,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", action="append", help="systems whose name contains this (may be repeated)")
     parser.add_argument("--install", action="store_true", help="install missing Debian packages, as root")
-    parser.add_argument("--out", type=Path, default=Path("bench-out/peers"))
+    parser.add_argument(
+        "--out", type=Path, help=f"directory of the results (default: by load, as {default_out(default)})"
+    )
     return parser
 
 
 def measure_all(
-    systems: Sequence[PeerSystem], load: PeerLoad, rounds: int, console: Console
+    systems: Sequence[PeerSystem],
+    load: PeerLoad,
+    rounds: int,
+    console: Console,
+    store: Callable[[list[PeerResult]], None],
 ) -> list[PeerResult]:
-    """Launch all systems by turns; one that is missing, or fails, is left out from there on."""
+    """Launch all systems by turns; one that is missing, or fails, is left out from there on.
+
+    What is there is stored after every launch.
+    """
     launches: dict[str, list[LaunchResult]] = {system.name: [] for system in systems}
     reasons: dict[str, str] = {}
     for system in systems:
@@ -75,6 +103,10 @@ def measure_all(
             console.print(
                 f"{system.name}: {reasons[system.name]}; apt-get install {' '.join(missing)}, or --install"
             )
+
+    def results() -> list[PeerResult]:
+        return [result_of(each, launches[each.name], reasons.get(each.name, "")) for each in systems]
+
     for number in range(rounds):
         for system in systems:
             if system.name in reasons:
@@ -84,12 +116,16 @@ def measure_all(
             except Exception as error:  # a system that fails is a result, and the others go on
                 reasons[system.name] = f"failed: {error}".splitlines()[0]
                 console.print(f"{system.name}: {reasons[system.name]}")
-                continue
-            launches[system.name].append(found)
-            console.print(
-                f"{number + 1}: {system.name}: {found.rate:,.0f} msg/s, {found.delivery_us / 1000:.2f} ms"
-            )
-    return [result_of(system, launches[system.name], reasons.get(system.name, "")) for system in systems]
+            else:
+                launches[system.name].append(found)
+                console.print(f"{number + 1}: {system.name}: {_described(found)}")
+            store(results())
+    return results()
+
+
+def _described(found: LaunchResult) -> str:
+    rate = "" if found.rate is None else f"{found.rate:,.0f} msg/s, "
+    return f"{rate}{found.delivery_us / 1000:.2f} ms"
 
 
 def _install(systems: Sequence[PeerSystem], console: Console) -> None:

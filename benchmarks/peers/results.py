@@ -8,7 +8,8 @@ import msgspec
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from benchmarks.peers.launches import LaunchResult, PeerLoad
+from benchmarks.peers.launches import LaunchResult
+from benchmarks.peers.load import PeerLoad
 from benchmarks.peers.systems import PeerSystem
 from priocast.pipeline.figures.figure_files import write_figure
 from priocast.pipeline.figures.style import new_figure, styled
@@ -42,8 +43,8 @@ def markdown(results: Sequence[PeerResult], load: PeerLoad, machine: Mapping[str
     lines = [
         _explanation(load, machine),
         "",
-        "| system | set-up | guarantees | launches | msg/s | delivery, ms | foreign load |",
-        "|---|---|---|---|---|---|---|",
+        "| system | set-up | guarantees | launches | msg/s | delivery, ms | foreign load before | during |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for each in results:
         count = (
@@ -53,11 +54,12 @@ def markdown(results: Sequence[PeerResult], load: PeerLoad, machine: Mapping[str
         )
         head = [each.name, each.setup, each.guarantees, str(count)]
         cells = [
-            _spread([launch.rate for launch in each.launches], "{:,.0f}"),
+            _spread(rates_of(each), "{:,.0f}"),
             _spread([launch.delivery_us / 1000 for launch in each.launches], "{:.2f}"),
             _spread([launch.foreign_cores for launch in each.launches], "{:.1f}"),
+            _spread([launch.foreign_cores_measured for launch in each.launches], "{:.1f}"),
         ]
-        lines.append(f"| {' | '.join([*head, *(cells if each.launches else [each.reason, '', ''])])} |")
+        lines.append(f"| {' | '.join([*head, *(cells if each.launches else [each.reason, '', '', ''])])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -68,8 +70,13 @@ def _explanation(load: PeerLoad, machine: Mapping[str, str]) -> str:
         f"slowest member, {load.messages:,} per member (slow systems: fewer) after {load.warm_ups} such "
         f"rounds. Delivery time: median at {load.rate} messages per second and member, without the first "
         "member. Median (lowest to highest) of the launches, which took turns. Foreign load: processors that "
-        f"other programs kept busy just before a launch. {where}."
+        f"other programs kept busy just before a launch, and during its measured part. {where}."
     )
+
+
+def rates_of(result: PeerResult) -> list[float]:
+    """The rates of the launches that have one."""
+    return [launch.rate for launch in result.launches if launch.rate is not None]
 
 
 def _spread(values: Sequence[float], shape: str) -> str:
@@ -86,7 +93,7 @@ def draw_peers(results: Sequence[PeerResult]) -> Figure:
     """Delivery time over rate: a mark for each launch, a name at the median."""
     figure, (axes,) = new_figure(5.0)
     for each in results:
-        rates = [launch.rate for launch in each.launches]
+        rates = rates_of(each)
         times = [launch.delivery_us / 1000 for launch in each.launches]
         if rates:
             axes.plot(rates, times, "o", ms=4, alpha=0.6)
@@ -103,10 +110,14 @@ def draw_peers(results: Sequence[PeerResult]) -> Figure:
 def write_results(
     results: Sequence[PeerResult], load: PeerLoad, machine: Mapping[str, str], out: Path
 ) -> None:
-    """Write `peers.md`, `peers.json` and the figure."""
+    """Write `peers.md` and `peers.json`."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "peers.md").write_text(markdown(results, load, machine), encoding="utf-8")
     (out / "peers.json").write_bytes(
         msgspec.json.encode({"load": load, "machine": machine, "results": results})
     )
+
+
+def write_drawing(results: Sequence[PeerResult], out: Path) -> None:
+    """Write the figure."""
     write_figure(FIGURE, draw_peers(results), out)

@@ -1,7 +1,8 @@
 """The systems of a comparison: what each needs, what it guarantees, and how it is launched.
 
 Everything runs on the loopback network of this machine, or in network namespaces that a launch makes and
-removes (Corosync). Storage is in memory or on a temporary directory, so that no disk is compared.
+removes (Corosync). Storage is in memory: that of the system, or a directory of `/dev/shm` if there is one, so
+that no disk is compared. The first rows are no systems, but what the systems are compared with.
 """
 
 import os
@@ -15,6 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.peers.jgroups_stack import TCP, UDP, write_stack
+from benchmarks.peers.load import PeerLoad
+from benchmarks.peers.references import measure_floor, measure_round_trip
 from benchmarks.peers.servers import etcd_servers, nats_servers, zookeeper_servers
 from benchmarks.peers.totem import KNET, UDPU, totem_ring
 from priocast.testing.addresses import free_addresses
@@ -45,7 +48,8 @@ Launch = Callable[[int, Path], AbstractContextManager[list[list[str]]]]
 class PeerSystem:
     """One row of the table. `launch` yields the commands of the members, while the servers run.
 
-    A system that is far slower than others gets only a `share` of the messages.
+    A system that is far slower than others gets only a `share` of the messages. A row with `measure` measures
+    itself: messages per second, and the median delivery time in microseconds.
     """
 
     name: str
@@ -54,6 +58,7 @@ class PeerSystem:
     requirements: tuple[Requirement, ...]
     launch: Launch
     share: float = 1.0
+    measure: Callable[[PeerLoad], tuple[float | None, float]] | None = None
 
     def missing(self) -> list[str]:
         """The packages that are missing."""
@@ -142,6 +147,22 @@ _COROSYNC = (
 )
 SYSTEMS = (
     PeerSystem(
+        "raw round trip",
+        "a message to the first member and back, uvloop, TCP; no rate",
+        "none",
+        (),
+        _in_process(""),
+        measure=measure_round_trip,
+    ),
+    PeerSystem(
+        "floor",
+        "a prioritised sequencer in Python without membership, links, checks and API, TCP; no warm-up",
+        "none: no failure is handled",
+        (),
+        _in_process(""),
+        measure=measure_floor,
+    ),
+    PeerSystem(
         "Priocast, batches",
         "`sequencer-ub`, prioritised, TCP; `broadcast_many` in bursts of 512 of eight levels, `batches()`",
         f"{_AGREED}; order by priority",
@@ -224,7 +245,7 @@ SYSTEMS = (
     PeerSystem(
         "etcd",
         "3 servers, HTTP gateway, 32 puts in flight per member, a watch at each",
-        f"{_QUORUM}, linearisable; log on a temporary directory, flushed",
+        f"{_QUORUM}, linearisable; log in a directory in memory, flushed",
         (program("etcd", "etcd-server"),),
         _with_servers("etcd_member", etcd_servers),
         share=0.02,
@@ -233,7 +254,7 @@ SYSTEMS = (
         "ZooKeeper",
         "3 servers, 1,000 writes in flight per member; msg/s: writes acknowledged to their writers (of the "
         "slowest, times the members), **no delivery to all**",
-        f"{_QUORUM}, linearisable writes; log on a temporary directory, not flushed",
+        f"{_QUORUM}, linearisable writes; log in a directory in memory, not flushed",
         (_file("/usr/share/java/zookeeper.jar", "zookeeper"), program("java", "default-jre-headless")),
         _with_servers("zookeeper_member", zookeeper_servers),
         share=0.05,
