@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tools.release.compiled_wheel import check_module
 from tools.release.distributions import check_complete, normalised
 from tools.release.installation import VERSIONS, examples, find_interpreters
 
@@ -52,3 +53,12 @@ def test_examples_with_databases_are_tried_with_the_extra() -> None:
     assert {path.name for path in with_database} >= {"bank.py", "ticket_sales.py", "sql_database.py"}
     assert "tickets.py" in {path.name for path in without}
     assert not set(with_database) & set(without)
+
+
+def test_a_compiled_wheel_must_import_what_was_chosen() -> None:
+    check_module("/packages/priocast/link.py", pure=True)
+    check_module("/packages/priocast/link.cpython-311-x86_64-linux-gnu.so", pure=False)
+    with pytest.raises(SystemExit, match="the compiled wheel imports /packages/link.py"):
+        check_module("/packages/link.py", pure=False)
+    with pytest.raises(SystemExit, match=r"PRIOCAST_PURE=1 imports /packages/link.so"):
+        check_module("/packages/link.so", pure=True)

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from tools import five_minutes
 from tools.browser import missing_browser
+from tools.release.compiled_wheel import build_compiled, missing_compiler, try_compiled
 from tools.release.distributions import build_reproducibly, check_complete, digest_of
 from tools.release.installation import VERSIONS, Environment, find_interpreters, try_extras, try_plain
 
@@ -31,6 +32,13 @@ def main(directory: str) -> None:
     missing = [version for version in VERSIONS if version not in found]
     if missing:
         print(f"not tried, because there is no interpreter here: Python {', '.join(missing)}")
+    if reason := missing_compiler():
+        print(f"no compiled wheel was built: {reason}")
+    else:
+        compiled = build_compiled(out)
+        print(f"{digest_of(compiled)}  {compiled.name}  ({compiled.stat().st_size / 1e6:.1f} MB)")
+        with TemporaryDirectory() as place:
+            print(f"compiled: {try_compiled(Environment(sys.executable, Path(place)), compiled)}")
     if reason := missing_browser():
         print(f"the first five minutes were not tried: {reason}")
     else:

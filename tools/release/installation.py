@@ -57,10 +57,15 @@ class Environment:
         pip = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
         self.run(*pip, "--constraint", str(CONSTRAINTS), wanted)
 
-    def run(self, *arguments: str) -> str:
-        """Run Python there, away from the sources; what it prints."""
+    def run(self, *arguments: str, pure: bool = False) -> str:
+        """Run Python there, away from the sources; what it prints. `pure`: without compiled modules."""
         done = subprocess.run(
-            [self.program, *arguments], cwd=self._directory, capture_output=True, text=True, check=False
+            [self.program, *arguments],
+            cwd=self._directory,
+            env=os.environ | {"PRIOCAST_PURE": str(int(pure))},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode != 0:
             sys.exit(f"error: {' '.join(map(str, arguments))} failed:\n{done.stdout}{done.stderr}")
@@ -114,9 +119,9 @@ def examples(*, of_sql: bool) -> list[Path]:
     return [path for path in programs if ("priocast.sql" in path.read_text()) == of_sql]
 
 
-def run_example(environment: Environment, path: Path) -> str:
+def run_example(environment: Environment, path: Path, *, pure: bool = False) -> str:
     """Run an example; exits if it fails or prints nothing."""
-    printed = environment.run(str(path))
+    printed = environment.run(str(path), pure=pure)
     if not printed.strip():
         sys.exit(f"error: {path.name} printed nothing")
     return printed
