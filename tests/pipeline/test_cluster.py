@@ -13,7 +13,14 @@ from pyarrow import parquet
 
 from pipeline.sample_runs import play
 from priocast.core.errors import InvalidOption
-from priocast.pipeline.cluster import Cluster, ClusterProcess, end_cluster, find_cluster, start_cluster
+from priocast.pipeline.cluster import (
+    Cluster,
+    ClusterFailed,
+    ClusterProcess,
+    end_cluster,
+    find_cluster,
+    start_cluster,
+)
 from priocast.simulation.swarm import run_seed
 
 pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(2000)]
@@ -65,6 +72,46 @@ def test_process_that_has_the_id_of_an_ended_one_is_left_alone(tmp_path: Path) -
         assert end_cluster(tmp_path) == 0
         assert other.poll() is None
         os.kill(other.pid, signal.SIGKILL)
+
+
+def test_files_of_others_are_neither_replaced_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "worker-1").mkdir()
+    precious = [tmp_path / "master.log", tmp_path / "worker-1" / "data.txt"]
+    for path in precious:
+        path.write_text("precious")
+    with pytest.raises(InvalidOption, match="is not empty: what is there is left alone"):
+        start_cluster(tmp_path, workers=1, cores=1, memory_mb=512)
+    with pytest.raises(InvalidOption, match="no cluster was started"):
+        end_cluster(tmp_path)
+    assert [path.read_text() for path in precious] == ["precious"] * 2
+
+
+def test_an_ended_cluster_is_replaced_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start that fails leaves its log and what `cluster down` needs; the next one replaces both."""
+
+    def fails(role: str, _program: str, _arguments: list[str], directory: Path) -> ClusterProcess:
+        (directory / f"{role}.log").write_text("Error: made up")
+        return ClusterProcess(role, os.getpid(), 1)
+
+    monkeypatch.setattr("priocast.pipeline.cluster._start", fails)
+    for _ in range(2):
+        with pytest.raises(ClusterFailed, match="Error: made up"):
+            start_cluster(tmp_path, workers=1, cores=1, memory_mb=512)
+        assert {path.name for path in tmp_path.iterdir()} == {"cluster.json", "master.log"}
+    (tmp_path / "notes.txt").write_text("precious")
+    with pytest.raises(InvalidOption, match=r"notes\.txt was not written by a cluster: it is left alone"):
+        start_cluster(tmp_path, workers=1, cores=1, memory_mb=512)
+    assert end_cluster(tmp_path) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_state_file_names_nothing_outside_of_its_directory(tmp_path: Path) -> None:
+    cluster = Cluster("spark://127.0.0.1:1", (ClusterProcess("../other", 1, 1),))
+    (tmp_path / "cluster.json").write_bytes(msgspec.json.encode(cluster))
+    with pytest.raises(InvalidOption, match="was not written by Priocast"):
+        end_cluster(tmp_path)
 
 
 def test_cluster_that_does_not_exist(tmp_path: Path) -> None:

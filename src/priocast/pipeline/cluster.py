@@ -1,7 +1,8 @@
 """A Spark cluster on this machine, for trying out: one master and some workers, on the loopback address.
 
 The processes go on when the command that started them ends. A file beside their logs says which they are; a
-process is ended only if it is still the one that was started, which its start time shows.
+process is ended only if it is still the one that was started, which its start time shows. The directory of a
+cluster has no other files when it starts, so that only its own are ever replaced or removed.
 """
 
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import time
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import pyspark
@@ -34,7 +36,7 @@ class ClusterFailed(PriocastError):
 class ClusterProcess(msgspec.Struct, frozen=True):
     """A process of the cluster: its role, its id, and when it was started (in ticks since the boot)."""
 
-    role: str
+    role: Annotated[str, msgspec.Meta(pattern=r"^(master|worker-[0-9]+)$")]
     pid: int
     started: int
 
@@ -69,32 +71,28 @@ def find_cluster(directory: Path) -> Cluster | None:
 
 def start_cluster(directory: Path, workers: int, cores: int, memory_mb: int) -> Cluster:
     """Start a master and workers, and wait until the workers are registered."""
-    running = find_cluster(directory)
-    if running is not None and running.running:
-        raise InvalidOption(
-            f"a cluster runs already, at {running.master}: end it with 'priocast cluster down'"
-        )
-    directory.mkdir(parents=True, exist_ok=True)
+    _prepare(directory)
     port = _free_port()
     master = f"spark://{HOST}:{port}"
     started: list[ClusterProcess] = []
+
+    def start(role: str, program: str, arguments: list[str]) -> None:
+        started.append(_start(role, program, ["--host", HOST, "--webui-port", "0", *arguments], directory))
+        _write_state(directory, Cluster(master, tuple(started)))
+
     try:
-        arguments = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
-        started.append(_start("master", _MASTER, arguments, directory))
+        start("master", _MASTER, ["--port", str(port)])
         _await_line(directory / "master.log", "New state: ALIVE", started[-1])
         for number in range(1, workers + 1):
             role = f"worker-{number}"
-            arguments = ["--host", HOST, "--webui-port", "0", "--cores", str(cores)]
-            arguments += ["--memory", f"{memory_mb}m", "--work-dir", str(directory / role), master]
-            started.append(_start(role, _WORKER, arguments, directory))
+            resources = ["--cores", str(cores), "--memory", f"{memory_mb}m"]
+            start(role, _WORKER, [*resources, "--work-dir", str(directory / role), master])
         for process in started[1:]:
             _await_line(directory / f"{process.role}.log", "Successfully registered", process)
     except BaseException:
         _end(started)
         raise
-    cluster = Cluster(master, tuple(started))
-    (directory / _STATE).write_bytes(msgspec.json.encode(cluster))
-    return cluster
+    return Cluster(master, tuple(started))
 
 
 def end_cluster(directory: Path) -> int:
@@ -104,11 +102,45 @@ def end_cluster(directory: Path) -> int:
         raise InvalidOption(f"no cluster was started with {directory}: start one with 'priocast cluster up'")
     running = cluster.running
     _end(list(running))
+    _remove_files(directory, cluster)
+    return len(running)
+
+
+def _prepare(directory: Path) -> None:
+    """Make the directory of a new cluster; raise if it has files that are not an ended cluster's."""
+    earlier = find_cluster(directory)
+    if earlier is not None:
+        if earlier.running:
+            raise InvalidOption(
+                f"a cluster runs already, at {earlier.master}: end it with 'priocast cluster down'"
+            )
+        roles = {process.role for process in earlier.processes}
+        known = {_STATE, *roles, *(f"{role}.log" for role in roles)}
+        if other := sorted(path.name for path in directory.iterdir() if path.name not in known):
+            raise InvalidOption(
+                f"{directory / other[0]} was not written by a cluster: it is left alone; choose another "
+                "directory"
+            )
+        _remove_files(directory, earlier)
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise InvalidOption(
+            f"{directory} is not empty: what is there is left alone; remove it, or choose another directory"
+        )
+
+
+def _remove_files(directory: Path, cluster: Cluster) -> None:
     for process in cluster.processes:
         (directory / f"{process.role}.log").unlink(missing_ok=True)
         shutil.rmtree(directory / process.role, ignore_errors=True)
     (directory / _STATE).unlink()
-    return len(running)
+
+
+def _write_state(directory: Path, cluster: Cluster) -> None:
+    """Write which processes were started, at once: an interrupted start can be ended, too."""
+    part = directory / f"{_STATE}.part"
+    part.write_bytes(msgspec.json.encode(cluster))
+    part.rename(directory / _STATE)
 
 
 def _start(role: str, program: str, arguments: list[str], directory: Path) -> ClusterProcess:
