@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from priocast.campaign.campaign import RESULTS, run_campaign
+from priocast.campaign.campaign import run_campaign
 from priocast.campaign.plan import Matrix, Plan, PlannedSeed, cell_name, fingerprint, make_plan
+from priocast.campaign.result_table import RESULTS
 from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
-from priocast.core.errors import InvalidOption
+from priocast.core.errors import InvalidOption, PriocastError
 from priocast.core.violation import Violation
 from priocast.simulation.choice import ALL_GENERATED, Choice
 from priocast.simulation.counters import Counters
 from priocast.simulation.simulator import SimulatedRun
 from priocast.simulation.swarm import SeedResult, run_seed
+from support.network_storage import network_storage
 
 pytestmark = pytest.mark.spark
 
@@ -102,6 +104,58 @@ def test_results_of_other_code_are_not_mixed(spark: SparkSession, stopped_campai
     other = Plan(range(3), {"any": ALL_GENERATED}, "other code")
     with pytest.raises(InvalidOption, match=rf"other code \({fingerprint()}; this is other code\)"):
         run_campaign(other, str(stopped_campaign), "local[2]")
+
+
+@pytest.mark.parametrize(
+    ("out", "problem"),
+    [
+        ("webhdfs://127.0.0.1:1/c", "the storage cannot be reached: .*Connection refused"),
+        ("s3a://user:secret@b/c", "no file system for .*S3AFileSystem"),
+        ("nowhere://h/c", "no file system for the scheme 'nowhere'"),
+        ("notes", r"results/notes\.txt was not written by a campaign: it is left alone"),
+        ("file", "results was not written by a campaign: it is left alone"),
+        ("theirs", "results was not written by a campaign: it is left alone"),
+        ("damaged", "contains a damaged file: Spark cannot read .*part-0"),
+        ("/proc/x", "a directory cannot be created: file:/proc/x/results"),
+    ],
+)
+def test_out_that_cannot_be_used_is_rejected_before_any_seed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("notes/results/notes.txt", "file/results", "damaged/results/part-0.parquet"):
+        Path(place).parent.mkdir(parents=True)
+        Path(place).write_text("somebody's")
+    spark.range(3).write.parquet(str(tmp_path / "theirs" / RESULTS))
+    before = _contents(tmp_path)
+    done: list[int] = []
+    with pytest.raises(PriocastError, match=problem) as raised:
+        run_campaign(make_plan(range(2), Matrix()), out, "local[2]", on_seeds_done=done.append)
+    assert "\n" not in str(raised.value) and "secret" not in str(raised.value)
+    assert not any(done) and _contents(tmp_path) == before
+
+
+def test_storage_that_refuses_the_results_is_named_before_any_seed(spark: SparkSession) -> None:
+    done: list[int] = []
+    with network_storage() as storage:
+        storage.refuses_writes = True
+        with pytest.raises(PriocastError, match=r"webhdfs://\S+/c: the storage denies access"):
+            run_campaign(
+                make_plan(range(2), Matrix()), storage.url_to_read("c"), "local[2]", on_seeds_done=done.append
+            )
+    assert not any(done)
+
+
+def test_out_is_a_path_and_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    plan = make_plan(range(2), Matrix(load=[10]))
+    for already_run in (0, 2):
+        result = run_campaign(plan, str(tmp_path / "c[1]"), "local[2]")
+        assert (result.seeds, result.seeds_run) == (2, 2 - already_run)
+    assert [path.name for path in tmp_path.iterdir()] == ["c[1]"]
+
+
+def _contents(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
 def test_failed_seeds_are_shown_with_the_command_that_replays_them(

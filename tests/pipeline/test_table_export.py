@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -11,6 +12,7 @@ from pipeline.sample_runs import play
 from priocast import pipeline
 from priocast.cli.main import app
 from priocast.core.errors import InvalidOption, PriocastError
+from priocast.pipeline.storage_errors import copy_errors
 from priocast.pipeline.table_export import export_tables
 from priocast.pipeline.trace_frames import FRAMES
 from support.network_storage import network_storage
@@ -70,12 +72,27 @@ def test_tables_go_to_a_storage_in_the_network_or_it_says_why_not(
     play(ticks=2).write(tmp_path / "runs")
     with network_storage() as storage:
         storage.refuses_writes = True
-        with pytest.raises(PriocastError, match="the storage denies access: Permission denied"):
+        with pytest.raises(PriocastError, match="/tables: the storage denies access: Permission denied"):
             export_tables(tmp_path / "runs", storage.url_to_read("tables"))
         assert storage.files == {}
         storage.refuses_writes = False
         export_tables(tmp_path / "runs", storage.url_to_read("tables"))
         assert {path.split("/")[1] for path in storage.files} == {*FRAMES, "contents"}
+
+
+def test_out_is_a_path_and_not_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    for run, ticks, out in (("one", 3, "t1"), ("two", 5, "t[1]")):
+        played = play(run=run, ticks=ticks)
+        played.write(tmp_path / run)
+        written = export_tables(tmp_path / run, tmp_path / out, "csv")
+        assert {each.name: each.rows for each in written}["messages"] == len(played.messages)
+
+
+def test_the_side_that_failed_is_named() -> None:
+    denied = "AccessControlException: Permission denied"
+    for text, side in ((denied, "target"), (f"[FAILED_READ_FILE.NO_HINT] {denied}", "source")):
+        with pytest.raises(PriocastError, match=f"^{side}: the storage"), copy_errors("source", "target"):
+            raise PySparkException(text)
 
 
 @pytest.mark.usefixtures("spark")

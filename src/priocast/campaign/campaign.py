@@ -1,8 +1,6 @@
 """Runs a campaign in rounds and stores each round, so that it can be stopped and resumed at any time.
 
-A round is large enough that the executors are busy, and small enough that little is lost with it. A row is
-stored once or, if the driver is killed while it stores, several times with the same contents: readers take
-one row per cell and seed.
+A round is large enough that the executors are busy, and small enough that little is lost with it.
 """
 
 import tempfile
@@ -11,20 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from priocast.campaign.plan import ANY, Plan, options_of
+from priocast.campaign.result_table import ResultTable
 from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
-from priocast.core.errors import InvalidOption
 from priocast.pipeline.executors import on_executors, ship_code, tasks_done
 from priocast.pipeline.session import spark_session
+from priocast.pipeline.storage_errors import storage_errors
 from priocast.simulation.choice import replay_command
 
 OnSeedsDone = Callable[[int], None]
 
-RESULTS = "results"
 #: Columns by which results can be summarised.
 GROUPINGS = ("cell", "order", "prioritised", "policy", "delivery", "members", "load", "fault")
 _SEEDS_PER_TASK = 4
@@ -85,11 +82,16 @@ def run_campaign(
 ) -> CampaignResult:
     """Run what is missing of the plan in the table of results below `out`, and summarise the table."""
     opened = time.perf_counter()
-    with spark_session(master) as spark, tempfile.TemporaryDirectory(prefix="priocast-campaign-") as scratch:
+    with (
+        spark_session(master) as spark,
+        storage_errors(out),
+        tempfile.TemporaryDirectory(prefix="priocast-campaign-") as scratch,
+    ):
         ship_code(spark, Path(scratch))
-        table = f"{out.rstrip('/')}/{RESULTS}"
-        done = _done(spark, table, plan)
-        missing = plan.missing(done)
+        table = ResultTable(spark, out)
+        missing = plan.missing(table.done(plan))
+        if missing:
+            table.check_writable()
         finished = len(plan) - len(missing)
         on_seeds_done(finished)
         started = time.perf_counter()
@@ -100,11 +102,11 @@ def run_campaign(
             finished += len(runner.planned)
             on_seeds_done(finished)
         times = started - opened, time.perf_counter() - started
-        return _summary(_stored(spark, table, plan), by, len(missing), times)
+        return _summary(table.of_plan(plan), by, len(missing), times)
 
 
 def _run_round(
-    spark: SparkSession, runner: SeedRunner, table: str, finished: int, on_seeds_done: OnSeedsDone
+    spark: SparkSession, runner: SeedRunner, table: ResultTable, finished: int, on_seeds_done: OnSeedsDone
 ) -> None:
     """Run some seeds and store their results; `finished` were done before."""
     count = len(runner.planned)
@@ -115,36 +117,7 @@ def _run_round(
         on_seeds_done(finished + min(count, done * _SEEDS_PER_TASK))
 
     with tasks_done(spark.sparkContext, on_tasks_done):
-        rows.repartition(1).write.mode("append").parquet(table)
-
-
-def _done(spark: SparkSession, table: str, plan: Plan) -> set[tuple[str, int]]:
-    """What was stored by earlier runs of the campaign."""
-    stored = _read(spark, table)
-    if stored is None:
-        return set()
-    other = stored.where(f.col("code") != plan.code).select("code").first()
-    if other is not None:
-        raise InvalidOption(
-            f"{table} has results of other code ({other['code']}; this is {plan.code}): choose another --out"
-        )
-    return {(row["cell"], row["seed"]) for row in stored.select("cell", "seed").distinct().toLocalIterator()}
-
-
-def _stored(spark: SparkSession, table: str, plan: Plan) -> DataFrame:
-    stored = _read(spark, table)
-    assert stored is not None, "a campaign has stored its results"
-    planned = f.col("cell").isin(list(plan.cells)) & f.col("seed").between(plan.seeds[0], plan.seeds[-1])
-    return stored.where(planned).dropDuplicates(["cell", "seed"])
-
-
-def _read(spark: SparkSession, table: str) -> DataFrame | None:
-    try:
-        return spark.read.parquet(table)
-    except AnalysisException as error:
-        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-            return None
-        raise
+        table.append(rows)
 
 
 def _summary(

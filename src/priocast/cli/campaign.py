@@ -11,7 +11,7 @@ from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
-from priocast.cli.option_checks import check_directory, check_pipeline
+from priocast.cli.option_checks import check_directory, check_location, check_pipeline
 from priocast.cli.shared_options import MASTER, AsJson, Master
 from priocast.cli.simulate import check_choices, parse_seeds, seed_columns
 from priocast.core.errors import InvalidOption
@@ -106,8 +106,7 @@ def campaign(
     """
     check_pipeline()
     check_directory("--traces", traces)
-    if "://" not in out:
-        check_directory("--out", Path(out))
+    check_location("--out", out)
     from priocast.campaign.campaign import GROUPINGS, run_campaign  # imported here: Spark is slow to import
     from priocast.campaign.plan import make_plan
 

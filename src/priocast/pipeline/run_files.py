@@ -219,6 +219,19 @@ def as_pattern(location: str, glob: bool = True) -> tuple[str, int]:
     return _GLOB_CHARACTERS.sub(r"\\\g<0>", root) if glob else root, depth
 
 
+def find_files(spark: SparkSession, location: str) -> list[str]:
+    """All files below a location, as Spark names them; none if there is no such location."""
+    pattern, _ = as_pattern(location)
+    try:
+        files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(pattern)
+        _ = files.schema
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return []
+        raise
+    return [row["file"] for row in files.select(sf.col(_FILE).alias("file")).collect()]
+
+
 def expected_rows(location: str) -> int:
     """About how many rows there are, by the size of the segments; of what is elsewhere, many.
 

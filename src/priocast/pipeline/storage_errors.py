@@ -11,6 +11,7 @@ from priocast.core.errors import InvalidInput, PriocastError, UnreadableTrace
 from priocast.trace.remote_directory import without_secrets
 
 _SCHEME = re.compile(r'No FileSystem for scheme "(\w+)"|Class (org\.apache\.hadoop\.fs\.\S+) not found')
+_READING = "[FAILED_READ_FILE"
 _PROBLEMS = {
     re.compile(
         r"(?:AccessControlException|AccessDenied\w*|AuthorizationException)[^:\n]*: ([^\n]+)"
@@ -21,6 +22,7 @@ _PROBLEMS = {
     re.compile(
         r"\[FAILED_READ_FILE.*?reading file (\S+?)\.?\s"
     ): " contains a damaged file: Spark cannot read ",
+    re.compile(r"Mkdirs failed to create (\S+)"): ": a directory cannot be created: ",
     re.compile(r"FileNotFoundException: ([^\n]+)"): ": a file is missing: ",
 }
 """Parts of the texts of Spark's errors, and what they mean; the first one that occurs counts."""
@@ -36,6 +38,16 @@ def storage_errors(location: str) -> Iterator[None]:
         if found is None:
             raise
         raise found from error
+
+
+@contextmanager
+def copy_errors(source: str, target: str) -> Iterator[None]:
+    """Raise errors of copying as our own; each names the side that it is about."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        with storage_errors(source if _READING in str(error) else target):
+            raise
 
 
 def explain_error(location: str, text: str) -> PriocastError | None:

@@ -8,16 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from priocast.core.errors import InvalidOption
 from priocast.pipeline.progress import Progress, ignore_progress
-from priocast.pipeline.run_files import as_pattern, expected_rows
+from priocast.pipeline.run_files import as_pattern, expected_rows, find_files
 from priocast.pipeline.session import LOCAL, spark_session
 from priocast.pipeline.small_tables import small_table
-from priocast.pipeline.storage_errors import storage_errors
+from priocast.pipeline.storage_errors import copy_errors, storage_errors
 from priocast.pipeline.trace_frames import FRAMES, TraceFrames, as_text, open_tables
 from priocast.trace.remote_directory import without_secrets
 
@@ -45,33 +43,34 @@ def export_tables(
     rows = expected_rows(str(location))
     progress("starting Spark", len(FRAMES) + 2)
     with spark_session(master, rows) as spark:
-        target, _ = as_pattern(str(out), glob=False)
         with storage_errors(str(out)):
             replaces = _check_target(spark, str(out))
+        progress("finding the runs")
         with storage_errors(str(location)):
-            progress("finding the runs")
             tables = open_tables(location, spark)
-            return list(_write(spark, tables, target, table_format, replaces, progress))
+        with copy_errors(str(location), str(out)):
+            return list(_write(spark, tables, str(out), table_format, replaces, progress))
 
 
 def _write(
     spark: SparkSession,
     tables: TraceFrames,
-    target: str,
+    out: str,
     table_format: TableFormat,
     replaces: bool,
     progress: Progress,
 ) -> Iterator[ExportedTable]:
     """Write the tables, the small ones first, and then the list of them."""
+    target, pattern = as_pattern(out, glob=False)[0], as_pattern(out)[0]
     mode = "overwrite" if replaces else "errorifexists"
     written = []
     for name, frame in tables.items():
         progress(f"writing {name}")
         shown = as_text(frame) if table_format == "csv" else frame
-        place = f"{target}/{name}"
-        shown.write.mode(mode).options(header="true").format(table_format).save(place)
-        rows = spark.read.schema(shown.schema).options(header="true").format(table_format).load(place).count()
-        written.append(ExportedTable(name, rows))
+        shown.write.mode(mode).options(header="true").format(table_format).save(f"{target}/{name}")
+        reader = spark.read.schema(shown.schema).options(header="true").format(table_format)
+        with storage_errors(out):
+            written.append(ExportedTable(name, reader.load(f"{pattern}/{name}").count()))
         yield written[-1]
     progress("writing the list of tables")
     contents = [(each.name, table_format, each.rows, FRAMES[each.name]) for each in written]
@@ -81,15 +80,7 @@ def _write(
 
 def _check_target(spark: SparkSession, out: str) -> bool:
     """Whether an earlier export is there; raises if anything else is."""
-    pattern, _ = as_pattern(out)
-    try:
-        files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(pattern)
-        _ = files.schema
-    except AnalysisException as error:
-        if error.getCondition() == "PATH_NOT_FOUND":
-            return False
-        raise
-    found = [row["file"] for row in files.select(sf.col("_metadata.file_path").alias("file")).collect()]
+    found = find_files(spark, out)
     tables = {file.rsplit("/", 2)[1] for file in found}
     for file in found:
         _, table, name = file.rsplit("/", 2)
