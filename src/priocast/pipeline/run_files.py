@@ -33,7 +33,7 @@ _GLOB_CHARACTERS = re.compile(r"[\[\]{}*?\\]")
 _SEGMENT = re.compile(r"(.+)-(\d+)\.parquet")
 _NO_HOST = re.compile(r"^([^:/]+):///")
 _SEGMENT_PREFIX = r"([^/]+)-\d+\.parquet$"
-_FILE = "_metadata.file_path"
+FILE = "_metadata.file_path"
 _BYTES_PER_ROW = 13  # in the segments of the demo and of an hour of soak
 _ROWS_ELSEWHERE = 100_000_000
 OPTIONS = {
@@ -69,7 +69,9 @@ class RunFiles:
         self._spark = spark
         self._shown = without_secrets(location)
         self._root, depth = as_pattern(location)
-        self.manifests = self._read_manifests(depth)
+        self.manifests = find_manifests(spark, location)
+        if not self.manifests:
+            raise not_a_run(self._shown)
         is_run = any(_depth_of(directory) == depth for directory in self.manifests)
         self._below = self._root if is_run else f"{self._root}/*"
         self.tables = {kind: self._open(kind, name) for kind, name in TABLE_NAMES.items()}
@@ -91,7 +93,7 @@ class RunFiles:
     def read_group_events(self) -> dict[str, pyarrow.Table]:
         """The rows of the table `group_events`, by directory; their files are checked."""
         table = self.tables[GroupEventRow]
-        rows = table.rows.withColumn("file", sf.col(_FILE)).toArrow() if table.files else None
+        rows = table.rows.withColumn("file", sf.col(FILE)).toArrow() if table.files else None
         by_file = {} if rows is None else _by_file(rows)
         self._check_segments([_fact(file, of_file) for file, of_file in by_file.items()], table.files)
         of_runs: dict[str, list[pyarrow.Table]] = defaultdict(list)
@@ -103,7 +105,7 @@ class RunFiles:
         """The rows of journals that are in no segment, by directory; no segment may be missing otherwise."""
         journals = [
             StoredJournal(directory_of(file), file.rpartition("/")[2].removesuffix(SUFFIX), file, content)
-            for file, content in self._read_whole(f"{self._below}/{JOURNALS}/*{SUFFIX}")
+            for file, content in read_whole(self._spark, f"{self._below}/{JOURNALS}/*{SUFFIX}")
         ]
         self._check_numbers({(journal.directory, journal.prefix) for journal in journals})
         saved = self._saved_steps({journal.prefix for journal in journals}) if journals else {}
@@ -112,31 +114,6 @@ class RunFiles:
             if journal.directory in self.manifests:
                 found[journal.directory] += _unsaved(journal, saved)
         return found
-
-    def _read_manifests(self, depth: int) -> dict[str, Manifest]:
-        found = {
-            directory_of(file, up=1): (file, content)
-            for file, content in self._read_whole(f"{self._root}/{{{MANIFEST},*/{MANIFEST}}}")
-        }
-        if not found:
-            raise not_a_run(self._shown)
-        at_root = {directory: each for directory, each in found.items() if _depth_of(directory) == depth}
-        return {
-            directory: parse_manifest(without_secrets(file), content)
-            for directory, (file, content) in sorted((at_root or found).items())
-        }
-
-    def _read_whole(self, pattern: str) -> list[tuple[str, bytes]]:
-        """The names and contents of small files."""
-        try:
-            files = self._spark.read.format("binaryFile").load(pattern)
-            _ = files.schema  # a session of Spark Connect looks for the files only now
-        except AnalysisException as error:
-            if error.getCondition() == "PATH_NOT_FOUND":
-                return []
-            raise
-        rows = files.select(sf.col(_FILE).alias("file"), "content").collect()
-        return [(_as_named(row["file"]), bytes(row["content"])) for row in rows]
 
     def _open(self, kind: type[TraceRow], name: str) -> TableFiles:
         schema = table_schema(kind)
@@ -149,7 +126,7 @@ class RunFiles:
                 none = without_dictionaries(schema.empty_table())
                 return TableFiles(self._spark.createDataFrame(none, spark_schema(schema)), ())
             raise
-        return TableFiles(rows, tuple(sorted(map(_as_named, rows.inputFiles()))))
+        return TableFiles(rows, tuple(sorted(map(as_named, rows.inputFiles()))))
 
     def _check_segments(self, facts: Iterable[Mapping[str, Any]], files: Iterable[str]) -> None:
         """Raise if a segment is empty, or any of its rows are not of this schema, or of another run."""
@@ -160,25 +137,7 @@ class RunFiles:
             if file not in known:
                 raise UnreadableTrace(f"{without_secrets(file)} is damaged: it has no rows")
             for fact in known[file]:
-                self._check_segment(file, fact["run"], fact["schema_version"])
-
-    def _check_segment(self, file: str, run: str | None, schema_version: int | None) -> None:
-        shown = without_secrets(file)
-        if run is None or schema_version is None:
-            table = file.rpartition("/")[0].rpartition("/")[2]
-            raise ForeignTrace(
-                f"{shown} does not have the columns of the table {table!r} of a Priocast trace"
-            )
-        if schema_version != SCHEMA_VERSION:
-            raise ForeignTrace(
-                f"{shown} has trace schema version {schema_version}, and this release reads "
-                f"version {SCHEMA_VERSION}: use the release that wrote it, or record the run again"
-            )
-        manifest = self.manifests.get(directory_of(file))
-        if manifest is None:
-            raise ForeignTrace(f"{shown} belongs to no run: there is no {MANIFEST} in its directory")
-        if run != manifest.run:
-            raise ForeignTrace(f"{shown} is of the run {run!r}, but is among the files of {manifest.run!r}")
+                check_segment(file, fact["run"], fact["schema_version"], self.manifests)
 
     def _check_numbers(self, journalled: Collection[tuple[str, str]]) -> None:
         """Raise if a process lacks a segment before its last one; a journal would have those rows."""
@@ -198,15 +157,62 @@ class RunFiles:
     def _saved_steps(self, prefixes: Collection[str]) -> dict[tuple[str, str, str], set[int]]:
         """The steps that segments have, by directory, process and table; only of these processes."""
         found: dict[tuple[str, str, str], set[int]] = defaultdict(set)
-        prefix = sf.regexp_extract(_FILE, _SEGMENT_PREFIX, 1)
+        prefix = sf.regexp_extract(FILE, _SEGMENT_PREFIX, 1)
         for kind, table in self.tables.items():
             if not table.files:
                 continue
-            rows = table.rows.select("step", prefix.alias("prefix"), sf.col(_FILE).alias("file"))
+            rows = table.rows.select("step", prefix.alias("prefix"), sf.col(FILE).alias("file"))
             for file, of_file in _by_file(rows.where(sf.col("prefix").isin(*prefixes)).toArrow()).items():
                 key = directory_of(file), of_file["prefix"][0].as_py(), TABLE_NAMES[kind]
                 found[key].update(of_file["step"].to_pylist())
         return found
+
+
+def find_manifests(spark: SparkSession, location: str) -> dict[str, Manifest]:
+    """The manifest at a path or URL, or those directly below it, by the directory as Spark names it."""
+    root, depth = as_pattern(location)
+    found = {
+        directory_of(file, up=1): (file, content)
+        for file, content in read_whole(spark, f"{root}/{{{MANIFEST},*/{MANIFEST}}}")
+    }
+    at_root = {directory: each for directory, each in found.items() if _depth_of(directory) == depth}
+    return {
+        directory: parse_manifest(without_secrets(file), content)
+        for directory, (file, content) in sorted((at_root or found).items())
+    }
+
+
+def read_whole(spark: SparkSession, pattern: str) -> list[tuple[str, bytes]]:
+    """The names and contents of small files."""
+    try:
+        files = spark.read.format("binaryFile").load(pattern)
+        _ = files.schema  # a session of Spark Connect looks for the files only now
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return []
+        raise
+    rows = files.select(sf.col(FILE).alias("file"), "content").collect()
+    return [(as_named(row["file"]), bytes(row["content"])) for row in rows]
+
+
+def check_segment(
+    file: str, run: str | None, schema_version: int | None, manifests: Mapping[str, Manifest]
+) -> None:
+    """Raise if rows of a segment are not of this schema, or not of the run that it is among the files of."""
+    shown = without_secrets(file)
+    if run is None or schema_version is None:
+        table = file.rpartition("/")[0].rpartition("/")[2]
+        raise ForeignTrace(f"{shown} does not have the columns of the table {table!r} of a Priocast trace")
+    if schema_version != SCHEMA_VERSION:
+        raise ForeignTrace(
+            f"{shown} has trace schema version {schema_version}, and this release reads "
+            f"version {SCHEMA_VERSION}: use the release that wrote it, or record the run again"
+        )
+    manifest = manifests.get(directory_of(file))
+    if manifest is None:
+        raise ForeignTrace(f"{shown} belongs to no run: there is no {MANIFEST} in its directory")
+    if run != manifest.run:
+        raise ForeignTrace(f"{shown} is of the run {run!r}, but is among the files of {manifest.run!r}")
 
 
 def as_pattern(location: str, glob: bool = True) -> tuple[str, int]:
@@ -262,9 +268,9 @@ def directory_of(file: str, up: int = 2) -> str:
 
 def _facts(rows: DataFrame) -> list[dict[str, Any]]:
     """What should be the same in all rows of a segment, and how many rows have it."""
-    columns = (sf.col(_FILE).alias("file"), "run", "schema_version")
+    columns = (sf.col(FILE).alias("file"), "run", "schema_version")
     of_file = rows.groupBy(*columns).agg(sf.count(sf.lit(1)).alias("rows"))
-    return [row | {"file": _as_named(row["file"])} for row in of_file.toArrow().to_pylist()]
+    return [row | {"file": as_named(row["file"])} for row in of_file.toArrow().to_pylist()]
 
 
 def _fact(file: str, rows: pyarrow.Table) -> dict[str, Any]:
@@ -274,10 +280,10 @@ def _fact(file: str, rows: pyarrow.Table) -> dict[str, Any]:
 def _by_file(rows: pyarrow.Table) -> dict[str, pyarrow.Table]:
     """Rows by the file that they are in."""
     files = rows["file"].unique().to_pylist()
-    return {_as_named(file): rows.filter(compute.equal(rows["file"], file)) for file in files}
+    return {as_named(file): rows.filter(compute.equal(rows["file"], file)) for file in files}
 
 
-def _as_named(file: str) -> str:
+def as_named(file: str) -> str:
     """A file as we name it: Spark writes an empty host in two ways."""
     return _NO_HOST.sub(r"\1:/", file)
 
