@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from priocast.pipeline.live.live_rows import COLUMNS, EVENTS
-from priocast.trace.schema import ServiceRow, TraceRow
+from priocast.trace.schema import MessageRow, ServiceRow, TraceRow
 
 
 def slices_of(rows: Iterable[TraceRow], run: str, count: int) -> Iterator[list[dict[str, object]]]:
@@ -16,3 +16,8 @@ def slices_of(rows: Iterable[TraceRow], run: str, count: int) -> Iterator[list[d
     size = -(-len(watched) // count)
     for start in range(0, len(watched), size):
         yield watched[start : start + size]
+
+
+def reordering(rows: list[TraceRow]) -> list[TraceRow]:
+    """The same rows, as if the views re-ordered queues."""
+    return [row if isinstance(row, MessageRow) else row._replace(order="reorder") for row in rows]  # type: ignore[call-arg]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import mutants
-from pipeline.live_slices import slices_of
+from pipeline.live_slices import reordering, slices_of
 from pipeline.sample_runs import SampleRun, play
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, TOTAL_ORDER
 from priocast.core.violation import Violation
@@ -16,7 +16,7 @@ from priocast.pipeline.live.agreed_positions import AgreedPositions, Span, Strea
 from priocast.pipeline.live.watching import LiveTraces
 from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.trace.schema import DELIVERED, MessageRow, TraceRow
+from priocast.trace.schema import DELIVERED
 
 SLICES = 7
 
@@ -25,11 +25,14 @@ PlantedIn = Callable[[SampleRun], mutants.Mutant]
 
 def found_in(run: SampleRun, slices: int = SLICES) -> list[Violation]:
     traces = LiveTraces()
-    return [
+    found = [
         violation
         for new in slices_of(run.rows, run.manifest.run, slices)
         for violation in traces.take(new).violations
     ]
+    if traces.has_ended:
+        assert traces.end() is None
+    return found
 
 
 @pytest.mark.parametrize("slices", [1, SLICES])
@@ -72,16 +75,16 @@ def test_a_message_that_was_not_broadcast_once_is_found(mutant: PlantedIn) -> No
     assert found
 
 
-def reordering(rows: list[TraceRow]) -> list[TraceRow]:
-    """The same rows, as if the views re-ordered queues."""
-    return [row if isinstance(row, MessageRow) else row._replace(order="reorder") for row in rows]  # type: ignore[call-arg]
-
-
 def test_where_queues_are_reordered_a_conflict_counts_once_nobody_can_have_dropped_out() -> None:
     planted = mutants.delivery_swapped_in_content(play(batch_max=1)).run
     stopped = [row for row in planted.group_events if row.event == "stopped"]
     going_on = planted.changed(lambda rows: reordering([row for row in rows if row not in stopped]))
-    assert found_in(going_on) == []
+    traces = LiveTraces()
+    for new in slices_of(going_on.rows, "sample", SLICES):
+        assert traces.take(new).violations == ()
+    last = traces.end()
+    assert last is not None and {each.guarantee for each in last.undecided} == {TOTAL_ORDER}
+    assert mutants.POSITION in {each.position for each in last.undecided}
     ends = [
         row._replace(event="stopped", members=(), order="")
         for row in planted.group_events

@@ -1,20 +1,28 @@
 """`priocast watch` follows a run that is being written, and judges it as it grows."""
 
 import json
+import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
 import pytest
 import typer
+from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from pipeline import mutants
+from pipeline.live_slices import reordering
 from pipeline.sample_runs import SampleRun, play
 from priocast.cli import watch
-from priocast.core.errors import InvalidInput
+from priocast.cli.exit_codes import EXIT_INVALID
+from priocast.core.errors import InvalidInput, PriocastError, TraceFault, UnreadableTrace
+from priocast.pipeline.live import watching
 from priocast.pipeline.live.watching import LiveUpdate, watch_runs
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import STOPPED, VIEW
+from priocast.trace.schema import SCHEMA_VERSION, STOPPED, VIEW
+from support.network_storage import network_storage
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command(epilog=watch.EXAMPLES)(watch.watch)
@@ -90,7 +98,130 @@ def test_lines_have_rates_and_times(tmp_path: Path) -> None:
     assert "nothing is wrong so far" in result.stdout
 
 
-def test_what_is_not_a_directory_is_rejected(tmp_path: Path) -> None:
-    result = invoke(str(tmp_path / "nowhere"))
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_an_undecided_conflict_is_reported_at_the_end(tmp_path: Path) -> None:
+    """Where queues are re-ordered, a conflict counts once no process can drop out of the view."""
+    planted = mutants.delivery_swapped_in_content(play(batch_max=1)).run
+    going_on = planted.changed(lambda rows: [row for row in reordering(rows) if row.event != STOPPED])
+    going_on.write(tmp_path)
+    result = invoke(str(tmp_path), "--seconds", "0.1")
+    assert result.exit_code == EXIT_INVALID
+    assert "conflicts are undecided, because their views still stand" in result.stdout
+    assert "nothing is wrong" not in result.stdout
+
+
+def rewrite(segment: Path, change: Callable[[pyarrow.Table], pyarrow.Table]) -> None:
+    parquet.write_table(change(parquet.read_table(segment)), segment)
+
+
+def of_version_5(segment: Path) -> None:
+    older = pyarrow.scalar(SCHEMA_VERSION - 1, pyarrow.int32())
+
+    def change(table: pyarrow.Table) -> pyarrow.Table:
+        at = table.schema.get_field_index("schema_version")
+        return table.set_column(at, "schema_version", pyarrow.repeat(older, table.num_rows))
+
+    rewrite(segment, change)
+
+
+def truncated(segment: Path) -> None:
+    content = segment.read_bytes()
+    segment.write_bytes(content[: len(content) // 2])
+
+
+def without_a_manifest(segment: Path) -> None:
+    (segment.parent.parent / "manifest.json").unlink()
+
+
+def manifest_of_version_5(segment: Path) -> None:
+    path = segment.parent.parent / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": SCHEMA_VERSION - 1}))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (of_version_5, r"b-1-000000\.parquet has trace schema version 5, and this release reads version 6"),
+        (manifest_of_version_5, r"manifest\.json has trace schema version 5"),
+        (truncated, r"contains a damaged file: Spark cannot read \S+b-1-000000\.parquet"),
+        (without_a_manifest, "belongs to no run"),
+    ],
+)
+def test_a_trace_that_cannot_be_read_is_one_line_that_names_the_file(
+    damage: Callable[[Path], None], problem: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    damage(play(ticks=3).write(tmp_path) / "messages" / "b-1-000000.parquet")
+    result = invoke(str(tmp_path), "--seconds", str(PATIENCE_SECONDS))
+    assert isinstance(result.exception, TraceFault)
+    assert re.search(problem, str(result.exception)) and "\n" not in str(result.exception)
+    assert "nothing is wrong" not in result.stdout
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_the_step_that_is_being_read_when_time_is_up_is_finished(tmp_path: Path) -> None:
+    play(ticks=3).write(tmp_path)
+    result = invoke(str(tmp_path), "--seconds", "0.01")
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "sample: view 1@a#1" in result.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_trace_of_which_nothing_was_read_is_not_called_good(
+    is_empty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No member has written anything yet, or the first step takes longer than the bound for the last one."""
+    if not is_empty:
+        play(ticks=3).write(tmp_path)
+        monkeypatch.setattr(watching, "_LAST_STEP_SECONDS", 0.0)
+    result = invoke(str(tmp_path), "--seconds", "0.01")
+    assert isinstance(result.exception, UnreadableTrace)
+    assert str(result.exception).startswith(f"nothing was read from {tmp_path}")
+    assert "nothing is wrong" not in result.stdout
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_runs_are_watched_at_urls(tmp_path: Path) -> None:
+    directory = tmp_path / "of [one] group"
+    ended(play(ticks=3)).write(directory)
+    result = invoke(directory.as_uri(), "--seconds", str(PATIENCE_SECONDS))
+    assert (result.exit_code, result.exception) == (0, None)
+    with network_storage() as storage:
+        for path in directory.rglob("*.*"):
+            storage.files[f"runs/{path.relative_to(directory)}"] = path.read_bytes()
+        result = invoke(storage.url_to_read("runs"), "--seconds", str(PATIENCE_SECONDS))
+        assert (result.exit_code, result.exception) == (0, None)
+        assert "sample: view 1@a#1" in result.stdout
+        absent = invoke(storage.url_to_read("nowhere"))
+        assert isinstance(absent.exception, InvalidInput)
+        assert "nowhere is not a directory" in str(absent.exception)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("webhdfs://127.0.0.1:1/runs", "cannot be reached: .*Connection refused"),
+        ("nowhere://host/runs", "no file system for the scheme 'nowhere'"),
+    ],
+)
+def test_a_storage_that_cannot_be_read_is_named(url: str, problem: str) -> None:
+    result = invoke(url)
+    assert isinstance(result.exception, PriocastError)
+    assert re.search(problem, str(result.exception)) and "\n" not in str(result.exception)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_what_is_not_a_directory_is_rejected(scheme: str, tmp_path: Path) -> None:
+    result = invoke(f"{scheme}{tmp_path}/nowhere")
     assert isinstance(result.exception, InvalidInput)
     assert "nowhere is not a directory" in str(result.exception)

@@ -1,7 +1,6 @@
 """`priocast watch`: follow the traces of running groups on Spark."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,11 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.exit_codes import EXIT_INVALID, EXIT_VIOLATION
 from priocast.cli.json_output import print_json_line
 from priocast.cli.option_checks import check_pipeline, check_seconds
 from priocast.cli.shared_options import MASTER, Master
-from priocast.core.errors import InvalidInput
 from priocast.operations.visible_text import visible
 
 if TYPE_CHECKING:
@@ -31,18 +29,25 @@ EXAMPLES = """
   priocast watch runs --stop-at-violation
 
   priocast watch runs/tickets --seconds 60 --json | jq .violations
+
+  priocast watch hdfs://host/runs --master spark://host:7077
 """
 _VIOLATIONS_SHOWN = 10
 
 
 def watch(
-    path: Annotated[
-        Path, typer.Argument(help="A run directory, or a directory of run directories.", show_default=False)
+    location: Annotated[
+        str,
+        typer.Argument(
+            help="A run directory, a directory of run directories, or the URL of one.", show_default=False
+        ),
     ],
     seconds: Annotated[
         float | None,
         typer.Option(
-            help="Stop after this time.", show_default="when all members have", callback=check_seconds
+            help="Stop after this time, once what is being read is judged.",
+            show_default="when all members have",
+            callback=check_seconds,
         ),
     ] = None,
     stop_at_violation: Annotated[
@@ -55,28 +60,37 @@ def watch(
 
     A streaming query reads the segments of the traces as members write them, every two seconds. At once it
     checks total order, FIFO among equals, and that messages were broadcast; the other guarantees need whole
-    traces: see 'priocast verify'. It ends when all members have stopped. Exit code 0: nothing is wrong so
-    far; 1: a guarantee is violated; 2: the traces cannot be read, or Spark cannot run.
+    traces: see 'priocast verify'. In the orders that re-order queues ('reorder', 'reorder-locks') members
+    that deliver different messages at one position are reported when both are in a later view, or when
+    watching ends, as undecided if the view still stands: a member that drops out of it may differ. It ends
+    when all members have stopped. Exit code 0: nothing is wrong so far; 1: a guarantee is violated; 2: a
+    conflict is undecided, nothing was read, the traces cannot be read, or Spark cannot run.
     """
     check_pipeline()
-    if not path.is_dir():
-        raise InvalidInput(f"{path} is not a directory: give the one that members write their traces to")
     from priocast.pipeline.live.watching import watch_runs  # imported here: Spark is slow to import
 
     found: list[Violation] = []
+    undecided: list[Violation] = []
     console = Console(quiet=as_json)
     with Live(Text("starting Spark …"), console=console, auto_refresh=False, transient=True) as live:
         show = _as_json if as_json else _on_terminal(live) if console.is_terminal else _as_lines(console)
 
         def on_update(update: "LiveUpdate") -> bool:
             found.extend(update.violations)
+            undecided.extend(update.undecided)
             show(update, found)
             return not (stop_at_violation and found)
 
-        watch_runs(path, on_update, master, seconds)
-    _print_end(console, found)
+        try:
+            watch_runs(location, on_update, master, seconds)
+        except KeyboardInterrupt:
+            _print_undecided(console, undecided)
+            raise
+    _print_end(console, found, undecided)
     if found:
         raise typer.Exit(EXIT_VIOLATION)
+    if undecided:
+        raise typer.Exit(EXIT_INVALID)
 
 
 def _as_json(update: "LiveUpdate", _: "list[Violation]") -> None:
@@ -120,8 +134,9 @@ def _as_lines(console: Console) -> "Callable[[LiveUpdate, list[Violation]], None
                 f"{figures.run}: view {figures.view}, {figures.delivered:,} deliveries, {_rates(figures)} /s"
             )
             console.print(visible(f"{line}; {times}"), markup=False, highlight=False, soft_wrap=True)
-        for violation in update.violations:
-            console.print(visible(str(violation)), style="red", markup=False, highlight=False, soft_wrap=True)
+        for style, violations in (("red", update.violations), ("yellow", update.undecided)):
+            for each in violations:
+                console.print(visible(str(each)), style=style, markup=False, highlight=False, soft_wrap=True)
 
     return show
 
@@ -130,9 +145,19 @@ def _rates(figures: "LiveFigures") -> str:
     return ", ".join(f"{process} {rate:,.0f}" for process, rate in figures.rates.items()) or "none"
 
 
-def _print_end(console: Console, found: "list[Violation]") -> None:
-    if found:
-        console.print(f"[bold red]{len(found):,} violations[/], the first of them:")
-        console.print(visible(str(found[0])), markup=False, highlight=False, soft_wrap=True)
-    else:
+def _print_end(console: Console, found: "list[Violation]", undecided: "list[Violation]") -> None:
+    _print_first(console, "[bold red]{:,} violations[/], the first of them:", found)
+    _print_undecided(console, undecided)
+    if not found and not undecided:
         console.print("[green]nothing is wrong so far[/]; 'priocast verify' checks the whole trace")
+
+
+def _print_undecided(console: Console, undecided: "list[Violation]") -> None:
+    what = "[bold yellow]{:,} conflicts are undecided[/], because their views still stand; the first of them:"
+    _print_first(console, what, undecided)
+
+
+def _print_first(console: Console, what: str, violations: "list[Violation]") -> None:
+    if violations:
+        console.print(what.format(len(violations)))
+        console.print(visible(str(violations[0])), markup=False, highlight=False, soft_wrap=True)

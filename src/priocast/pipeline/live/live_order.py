@@ -7,7 +7,7 @@ are left to `priocast verify`, which sees whole traces.
 
 Where queues are re-ordered, a member that drops out of a view may have delivered in another order there than
 those that continue (see `pipeline/divergence.py`). So a conflict in such a view counts once both processes
-are in a later view together, or when the run has ended.
+are in a later view together, or when the run has ended. Until then it is undecided.
 """
 
 from collections import defaultdict
@@ -53,6 +53,11 @@ class LiveOrder:
     def spans_kept(self) -> int:
         """How many deliveries are kept for comparison."""
         return sum(map(len, self._positions.values()))
+
+    @property
+    def undecided(self) -> tuple[Violation, ...]:
+        """Conflicts in views that stand, as far as they are known: one of the processes may drop out."""
+        return tuple(conflict.violation for conflict in self._undecided)
 
     def take(self, row: LiveRow) -> Iterator[Violation]:
         """What a row shows to be wrong."""
