@@ -35,6 +35,7 @@ def test_ctrl_c_ends_every_command_with_one_line(tmp_path: Path) -> None:
         ("probe", "127.0.0.1:9", "--watch", "0.1"),
         ("demo", "--seconds", "300", "--out", str(tmp_path / "demo")),
         ("verify", str(play(ticks=30).write(tmp_path))),
+        ("watch", str(tmp_path)),
     ]
     started = [
         subprocess.Popen(
