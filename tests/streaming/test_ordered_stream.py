@@ -131,6 +131,42 @@ def test_an_offset_that_there_never_was_is_named(
         query.awaitTermination()
 
 
+def feed_of(directory: Path, count: int) -> dict[str, str]:
+    """The options of a source that reads the directory of a feed with some messages."""
+    kept = FeedLog(DiskDirectory(directory), (GROUP, "a"), b"salt", keep_bytes=1 << 20)
+    entries = [MessageEntry(each, 1, ProcessId("a"), 96, each, 96, b"") for each in range(count)]
+    kept.append(entries, count)
+    kept.close()
+    return {"group": GROUP, "directory": str(directory)}
+
+
+def test_a_range_without_positions_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    some, none = feed_of(tmp_path / "some", 50), feed_of(tmp_path / "none", 0)
+    for options in (
+        some | {"start": "latest"},
+        some | {"start": "50"},
+        some | {"start": "30", "end": "30"},
+        none,
+    ):
+        assert spark.read.format("priocast").options(**options).load().collect() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"start": "1000"}, "the option start is 1,000, and the feeds of group 'tickets' end at 50"),
+        ({"start": "30", "end": "10"}, "the option end is 10, and the range starts after it, at position 30"),
+        ({"start": "latest", "end": "10"}, "starts after it, at position 50"),
+    ],
+)
+def test_a_range_outside_of_the_feed_is_named(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str], reason: str
+) -> None:
+    source = spark.read.format("priocast").options(**feed_of(tmp_path, 50), **options)
+    with pytest.raises(PySparkException, match=reason):
+        source.load().collect()
+
+
 def test_an_offset_that_was_trimmed_is_named(spark: SparkSession, tmp_path: Path) -> None:
     kept = FeedLog(DiskDirectory(tmp_path), (GROUP, "a"), b"salt", keep_bytes=1000, segment_bytes=500)
     for position in range(50):
@@ -151,6 +187,7 @@ def test_an_offset_that_was_trimmed_is_named(spark: SparkSession, tmp_path: Path
         ({"feeds": "127.0.0.1:1", "group": GROUP, "strat": "1"}, "unknown option 'strat'"),
         ({"feeds": "127.0.0.1:1", "group": GROUP, "start": "first"}, "must be a whole number"),
         ({"feeds": "127.0.0.1:1", "group": GROUP, "tls.key": "k"}, "TLS needs all of"),
+        ({"feeds": "127.0.0.1:1", "group": GROUP, "tls.revoked": "r"}, "TLS needs all of"),
     ],
 )
 def test_a_bad_option_of_a_source_is_named(options: dict[str, str], reason: str) -> None:

@@ -130,10 +130,10 @@ def _truth(name: str, text: str) -> bool:
 
 def _tls_of(options: Mapping[str, str]) -> TlsSecurity | None:
     files = [options.get(f"tls.{name}") for name in ("certificate", "key", "authority")]
-    if not any(files):
+    revoked = options.get("tls.revoked")
+    if not any((*files, revoked)):
         return None
     if not all(files):
         raise InvalidOption("TLS needs all of tls.certificate, tls.key and tls.authority")
     certificate, key, authority = (Path(file) for file in files if file)
-    revoked = options.get("tls.revoked")
     return TlsSecurity(certificate, key, authority, Path(revoked) if revoked else None)

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from priocast.core.errors import UnavailableFeed
+from priocast.core.errors import InvalidOption, UnavailableFeed
 from priocast.log.entries import MessageEntry
 from priocast.streaming.options import EARLIEST, LATEST, StreamSource
 
@@ -91,6 +91,22 @@ def first_position(source: StreamSource, covered: tuple[int, int]) -> int:
     return covered[1] if source.start == LATEST else int(source.start)
 
 
+def chosen_range(source: StreamSource, covered: tuple[int, int]) -> PositionRange:
+    """What a batch query reads. It may be empty; Spark needs one partition nevertheless."""
+    first = first_position(source, covered)
+    if first > covered[1]:
+        raise InvalidOption(
+            f"the option start is {first:,}, and the feeds of group {source.group!r} end at {covered[1]:,}"
+        )
+    end = covered[1] if source.end is None else source.end
+    if first > end:
+        raise InvalidOption(
+            f"the option end is {end:,}, and the range starts after it, at position {first:,} "
+            f"(start is {source.start})"
+        )
+    return PositionRange(first, end)
+
+
 class OrderedReader(DataSourceReader):
     """`spark.read.format("priocast")`: what the feeds have now."""
 
@@ -98,10 +114,7 @@ class OrderedReader(DataSourceReader):
         self._source = source
 
     def partitions(self) -> list[InputPartition]:
-        covered = _covered(self._source)
-        first = first_position(self._source, covered)
-        end = covered[1] if self._source.end is None else self._source.end
-        return [PositionRange(first, end)] if first < end else []
+        return [chosen_range(self._source, _covered(self._source))]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         return read_range(self._source, partition)
@@ -137,8 +150,7 @@ class OrderedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {_POSITION: end}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        first, last = start[_POSITION], end[_POSITION]
-        return [PositionRange(first, last)] if first < last else []
+        return [PositionRange(start[_POSITION], end[_POSITION])]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         return read_range(self._source, partition)
