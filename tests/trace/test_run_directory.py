@@ -255,6 +255,20 @@ class TestSegments:
         with pytest.raises(ForeignTrace, match="does not have the columns of the table 'messages'"):
             find_segments(run)
 
+    def test_rows_of_another_schema_version_are_foreign(self, run: Path) -> None:
+        for path in (*find_segments(run).messages, *find_segments(run).group_events):
+            table = whole = read_segment(path)
+            column = table.column_names.index("schema_version")
+            versions = pyarrow.array([SCHEMA_VERSION + 1] * len(table), pyarrow.int32())
+            table = table.set_column(column, table.schema.field(column), versions)
+            parquet.write_table(table, path)
+            with pytest.raises(
+                ForeignTrace,
+                match=rf"{path.name} has trace schema version {SCHEMA_VERSION + 1}, .*use the release that",
+            ):
+                find_segments(run)
+            parquet.write_table(whole, path, write_page_checksum=True)
+
     def test_parquet_of_other_types_is_foreign(self, run: Path) -> None:
         schema = table_schema(MessageRow)
         other = schema.set(schema.get_field_index("step"), pyarrow.field("step", pyarrow.string()))

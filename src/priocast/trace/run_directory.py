@@ -158,10 +158,17 @@ def find_segments(directory: Path) -> RunSegments:
 def _checked(directory: Path, expected: "pyarrow.Schema") -> tuple[Path, ...]:
     paths = tuple(sorted(directory.glob("*.parquet")))
     for path in paths:
-        if not read_segment(path).schema.equals(expected):
+        table = read_segment(path)
+        if not table.schema.equals(expected):
             raise ForeignTrace(
                 f"{path} does not have the columns of the table {directory.name!r} of a Priocast trace"
             )
+        for version in table["schema_version"].unique().to_pylist():
+            if version != SCHEMA_VERSION:
+                raise ForeignTrace(
+                    f"{path} has trace schema version {version}, and this release reads version "
+                    f"{SCHEMA_VERSION}: use the release that wrote the trace, or record the run again"
+                )
     return paths
 
 
