@@ -58,7 +58,7 @@ def test_examples_with_databases_are_tried_with_the_extra() -> None:
 def test_a_compiled_wheel_must_import_what_was_chosen() -> None:
     check_module("/packages/priocast/link.py", pure=True)
     check_module("/packages/priocast/link.cpython-311-x86_64-linux-gnu.so", pure=False)
-    with pytest.raises(SystemExit, match="the compiled wheel imports /packages/link.py"):
+    with pytest.raises(SystemExit, match=r"the compiled wheel imports /packages/link.py"):
         check_module("/packages/link.py", pure=False)
     with pytest.raises(SystemExit, match=r"PRIOCAST_PURE=1 imports /packages/link.so"):
         check_module("/packages/link.so", pure=True)

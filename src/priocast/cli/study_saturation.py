@@ -1,6 +1,7 @@
 """`priocast study saturation`: rates and delivery times of every order against the offered load."""
 
 import os
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,14 +12,39 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli.json_output import print_json
-from priocast.cli.option_checks import check_directory, check_figures, check_pipeline, check_replaceable
+from priocast.cli.option_checks import (
+    check_directory,
+    check_figures,
+    check_pipeline,
+    check_replaceable,
+    first_given,
+)
 from priocast.cli.shared_options import MASTER, AsJson, Jobs, Master, StudyDirectory
 from priocast.cli.study_output import progress_bar, whole_numbers
 from priocast.cli.verdict_output import show_progress
+from priocast.core.errors import InvalidOption
 from priocast.operations.output_paths import REPORT
 from priocast.protocols import PROTOCOLS
-from priocast.study.saturation import LAN, PLACES, PRIORITISED, SHAPES, STEADY, VARIANTS, SaturationPlan
-from priocast.study.saturation_cells import cell_file, measure_cells
+from priocast.study.saturation import (
+    LAN,
+    PLACES,
+    PRIORITISED,
+    SHAPES,
+    STEADY,
+    VARIANTS,
+    SaturationCell,
+    SaturationPlan,
+)
+from priocast.study.saturation_campaign import campaign as full_campaign
+from priocast.study.saturation_campaign import estimated_seconds, quick_campaign
+from priocast.study.saturation_cells import (
+    FinishedCell,
+    PlannedCell,
+    measure_cells,
+    planned_cells,
+    stored_cells,
+)
+from priocast.study.saturation_simulated import assumptions
 
 if TYPE_CHECKING:
     from priocast.pipeline.tables.saturation import SaturationRow
@@ -28,12 +54,31 @@ EXAMPLES = """
 
   priocast study saturation --order sequencer-ub --order reorder
 
-  priocast study saturation --place lan --place wan --members 4,16,64,256 --loads 1000,16000
+  priocast study saturation --quick
 
-  priocast study saturation --place processes --members 2,4,8,16 --payload-bytes 64,1024,65536
+  priocast study saturation --campaign
 
-  priocast study saturation --shape slow-member --shape bursts --variant plain --variant prioritised
+  priocast study saturation --place lan --place wan --order token-ring --members 4,64 --loads 1000,16000
+
+  priocast study saturation --place processes --members 2,4,8,16 --payload-bytes 64,1024 --loads 1000,8000
+
+  priocast study saturation --shape slow-member --loads 500,1000,2000 --variant plain --variant prioritised
+
+  priocast study saturation --measured
 """
+_SET_BY_CAMPAIGN = {
+    "order",
+    "place",
+    "shape",
+    "variant",
+    "members",
+    "payload_bytes",
+    "loads",
+    "messages",
+    "messages_max",
+}
+#: More tables than these would scroll past.
+_TABLES_MAX = 8
 _DEFAULT = SaturationPlan(orders=())
 
 
@@ -42,6 +87,7 @@ def _list(values: tuple[int, ...]) -> str:
 
 
 def saturation(
+    context: typer.Context,
     order: Annotated[
         list[str] | None,
         typer.Option(help="An ordering protocol; may be repeated.", show_default="all"),
@@ -66,7 +112,24 @@ def saturation(
     messages: Annotated[
         int, typer.Option(help="Messages that a group gets; more at loads at which they last too short.")
     ] = _DEFAULT.messages,
+    messages_max: Annotated[
+        int, typer.Option(help="So many at most, unless each member would have too few.")
+    ] = _DEFAULT.messages_max,
     seed: Annotated[int, typer.Option(help="The seed of times and priorities.")] = _DEFAULT.seed,
+    campaign: Annotated[
+        bool,
+        typer.Option(
+            "--campaign",
+            help="All places, sizes from 2 to 256, messages from 64 bytes to 64 KiB, a slow member, bursts: "
+            "about two hours on two idle processors.",
+        ),
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A little of everything, in a couple of minutes.")
+    ] = False,
+    measured: Annotated[
+        bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
+    ] = False,
     jobs: Jobs = 0,
     out: StudyDirectory = Path("study-out/saturation"),
     master: Master = MASTER,
@@ -77,68 +140,122 @@ def saturation(
     On a LAN or between five regions (wan) in the simulator, with a model of processors and network
     interfaces, or on processes of this machine. All combinations of the options are measured; an interrupted
     study goes on where it was. Several groups are simulated at a time, those of processes run alone. The
-    tables and figures are made on Spark.
+    tables and figures are made on Spark, of all groups that are in --out, also those of earlier commands.
     """
-    plan = SaturationPlan(
-        orders=tuple(dict.fromkeys(order or PROTOCOLS)),
-        places=tuple(dict.fromkeys(place or (LAN,))),
-        shapes=tuple(dict.fromkeys(shape or (STEADY,))),
-        variants=tuple(dict.fromkeys(variant or (PRIORITISED,))),
-        members=whole_numbers("--members", members),
-        payload_bytes=whole_numbers("--payload-bytes", payload_bytes),
-        loads=whole_numbers("--loads", loads),
-        messages=messages,
-        seed=seed,
-    )
-    _check_output(plan, out)
-    console = Console(stderr=as_json)
-    files = _measure(plan, out / "cells", jobs or os.cpu_count() or 1, console)
-    from priocast.pipeline.saturation_report import study_saturation
-
-    with show_progress(quiet=as_json) as progress:
-        rows = study_saturation(files, out, master, progress)
-    if as_json:
-        print_json({"plan": plan, "cells": rows})
+    _check_preset(context, campaign=campaign, quick=quick)
+    if campaign or quick:
+        plans = full_campaign(seed) if campaign else quick_campaign(seed)
     else:
-        _print(rows, out, console)
+        plan = SaturationPlan(
+            orders=tuple(dict.fromkeys(order or PROTOCOLS)),
+            places=tuple(dict.fromkeys(place or (LAN,))),
+            shapes=tuple(dict.fromkeys(shape or (STEADY,))),
+            variants=tuple(dict.fromkeys(variant or (PRIORITISED,))),
+            members=whole_numbers("--members", members),
+            payload_bytes=whole_numbers("--payload-bytes", payload_bytes),
+            loads=whole_numbers("--loads", loads),
+            messages=messages,
+            messages_max=messages_max,
+            seed=seed,
+        )
+        plans = (plan,)
+    planned = planned_cells(plans, out / "cells")
+    _check_output(planned, out)
+    console = Console(stderr=as_json)
+    failures = [] if measured else _measure(planned, jobs or os.cpu_count() or 1, console)
+    rows = _study(out, master, quiet=as_json)
+    if as_json:
+        failed = [{"cell": each.cell, "failure": each.failure} for each in failures]
+        print_json({"plans": plans, "cells": rows, "failed": failed})
+    else:
+        _print(rows, {each.cell for each in planned}, out, console)
+    if failures:
+        raise typer.Exit(1)
 
 
-def _check_output(plan: SaturationPlan, out: Path) -> None:
+def _check_preset(context: typer.Context, *, campaign: bool, quick: bool) -> None:
+    if campaign and quick:
+        raise InvalidOption("--campaign and --quick are different campaigns: choose one")
+    others = {param.name or "" for param in context.command.params} - _SET_BY_CAMPAIGN
+    given = first_given(context, except_for=others)
+    if given and (campaign or quick):
+        chosen = "--campaign" if campaign else "--quick"
+        raise InvalidOption(f"{chosen} sets {given}: omit {given}, or omit {chosen}")
+
+
+def _check_output(planned: Sequence[PlannedCell], out: Path) -> None:
     check_pipeline()
     check_directory("--out", out)
     check_replaceable("--out", out / "report.html", REPORT)
-    from priocast.pipeline.saturation_report import figure_name
+    from priocast.pipeline.saturation_report import GroupKey, figure_names
 
-    keys = [
-        (place, shape, size, payload)
-        for place in plan.places
-        for shape in plan.shapes
-        for size in plan.members
-        for payload in plan.payload_bytes
-    ]
-    check_figures("--out", out, [figure_name(key) for key in keys])
+    cells = {*(each.cell for each in planned), *stored_cells(out / "cells").values()}
+    keys = {
+        GroupKey(cell.place, cell.shape, cell.members, cell.payload_bytes, who)
+        for cell in cells
+        for who in cell.parts
+    }
+    check_figures("--out", out, figure_names(sorted(keys)))
 
 
-def _measure(plan: SaturationPlan, directory: Path, jobs: int, console: Console) -> list[Path]:
-    """Measure the cells that an earlier study with the same plan has not finished."""
-    files = {cell: cell_file(directory, plan, cell) for cell in plan.cells()}
-    missing = {cell: path for cell, path in files.items() if not path.is_file()}
-    with progress_bar(console) as progress, closing(measure_cells(plan, missing, jobs)) as cells:
-        whole = progress.add_task("groups", total=len(files), completed=len(files) - len(missing))
-        for cell in cells:
+def _measure(planned: Sequence[PlannedCell], jobs: int, console: Console) -> list[FinishedCell]:
+    """Measure the cells that no earlier study has measured in this way; return those that failed."""
+    missing = [each for each in planned if not each.is_finished]
+    minutes = estimated_seconds(missing, jobs) / 60
+    console.print(
+        f"{len(planned):,} groups; measured already: {len(planned) - len(missing):,}. "
+        f"The others take about {max(1, round(minutes))} minutes on an idle machine."
+    )
+    failures = []
+    with progress_bar(console) as progress, closing(measure_cells(missing, jobs)) as cells:
+        whole = progress.add_task("groups", total=len(planned), completed=len(planned) - len(missing))
+        for finished in cells:
+            cell = finished.cell
             title = f"{cell.order}, {cell.members}, {cell.load}/s, {cell.place}"
             progress.update(whole, description=title, advance=1)
-    return list(files.values())
+            if finished.failure:
+                failures.append(finished)
+                console.print(f"Failed: {title}, {cell.shape}: {finished.failure}", markup=False)
+    return failures
 
 
-def _print(rows: "list[SaturationRow]", out: Path, console: Console) -> None:
-    from priocast.pipeline.saturation_report import HEADINGS, by_group, cells_of, title_of
+def _study(out: Path, master: str, *, quiet: bool) -> "list[SaturationRow]":
+    from priocast.pipeline.saturation_report import study_saturation
 
-    for key, of_group in by_group(rows).items():
+    files = list(stored_cells(out / "cells"))
+    if not files:
+        raise InvalidOption(f"no group has been measured in {out}")
+    with show_progress(quiet=quiet) as progress:
+        return study_saturation(files, out, master, progress, assumptions())
+
+
+def _print(
+    rows: "Sequence[SaturationRow]", planned: Collection[SaturationCell], out: Path, console: Console
+) -> None:
+    """Print the tables of the groups that were planned, unless they are many, and where all are."""
+    from priocast.pipeline.saturation_report import (
+        SHORT_HEADINGS,
+        SHORT_NOTE,
+        by_group,
+        short_cells_of,
+        title_of,
+    )
+
+    groups = by_group([row for row in rows if saturation_cell(row) in planned])
+    for key, of_group in list(groups.items())[:_TABLES_MAX]:
         table = Table(title=title_of(key), box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-        for index, heading in enumerate(HEADINGS):
+        for index, heading in enumerate(SHORT_HEADINGS):
             table.add_column(heading, justify="left" if index < 2 else "right", no_wrap=True)
         for row in of_group:
-            table.add_row(*cells_of(row))
+            table.add_row(*short_cells_of(row))
         console.print(table)
-    console.print(f"Tables: {out / 'tables.md'}. Report: {out / 'report.html'}")
+    more = f"{len(groups) - _TABLES_MAX} more tables are there. " if len(groups) > _TABLES_MAX else ""
+    console.print(SHORT_NOTE)
+    console.print(f"Tables: {out / 'tables.md'}. {more}Report: {out / 'report.html'}")
+
+
+def saturation_cell(row: "SaturationRow") -> SaturationCell:
+    """The cell that a row is about."""
+    return SaturationCell(
+        row.place, row.shape, row.members, row.payload_bytes, row.order, row.variant, row.load
+    )

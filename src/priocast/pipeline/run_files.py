@@ -235,7 +235,7 @@ def find_files(spark: SparkSession, location: str) -> list[str]:
         if error.getCondition() == "PATH_NOT_FOUND":
             return []
         raise
-    return [row["file"] for row in files.select(sf.col(_FILE).alias("file")).collect()]
+    return [row["file"] for row in files.select(sf.col(FILE).alias("file")).collect()]
 
 
 def expected_rows(location: str) -> int:

@@ -6,6 +6,7 @@ at the lowest load. An order looks the same in all figures.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -15,18 +16,14 @@ from priocast.pipeline.figures.style import (
     height_with_legend,
     looks_of_runs,
     new_figure,
-    short_count,
     styled,
     use_log_counts,
     use_log_milliseconds,
 )
 from priocast.pipeline.tables.saturation import SaturationRow
-from priocast.protocols import PROTOCOLS
 
 _LEGEND_COLUMNS = 4
 _HEIGHT = 3.6
-#: A group that delivers this part of what is offered keeps up.
-KEEPS_UP = 0.95
 Value = Callable[[SaturationRow], float]
 Curves = Mapping[str, Sequence[tuple[float, float]]]
 Panel = tuple[str, Value]
@@ -39,14 +36,14 @@ _RATE: Panel = ("delivered per second", lambda row: row.delivered_per_second)
 
 @styled
 def draw_saturation(rows: Sequence[SaturationRow]) -> Figure:
-    """Groups that differ by order, variant and load: rate, p50 and p99; one row of panels for each variant."""
+    """Groups that differ by order, variant and load: rate, p50 and p99; a row of panels for each variant."""
     variants = _variants(rows)
     figure, panels = _new_figure(rows)
     offered = sorted({row.load for row in rows})
     for place, axes in enumerate(panels):
         of_variant = [row for row in rows if row.variant == variants[place // 3]]
         title, value = (_RATE, *_TIMES)[place % 3]
-        _draw(axes, _curves(of_variant, lambda row: row.load, value))
+        _draw(axes, _orders(rows), _curves(of_variant, lambda row: row.load, value))
         if place % 3 == 0:
             axes.plot(offered, offered, color=INK, linestyle=":", linewidth=1, label="as offered")
         _finish(axes, title, of_variant[0].variant if len(variants) > 1 else "", counts=place % 3 == 0)
@@ -56,26 +53,19 @@ def draw_saturation(rows: Sequence[SaturationRow]) -> Figure:
     return figure
 
 
+@styled
 def draw_over_members(rows: Sequence[SaturationRow]) -> Figure:
     """Groups that differ also by their size: the highest rate, and times at the lowest load."""
-    return _draw_over("members", rows)
-
-
-def draw_over_payload(rows: Sequence[SaturationRow]) -> Figure:
-    """Groups that differ also by the size of messages: the highest rate, and times at the lowest load."""
-    return _draw_over("payload_bytes", rows)
-
-
-_OVER = {"members": "members", "payload_bytes": "bytes of a message"}
-
-
-def _draw_over(field: str, rows: Sequence[SaturationRow]) -> Figure:
-    return _draw_over_field([(field, row) for row in rows])
+    return _draw_over("members", "members", rows)
 
 
 @styled
-def _draw_over_field(fields: Sequence[tuple[str, SaturationRow]]) -> Figure:
-    field, rows = fields[0][0], [row for _, row in fields]
+def draw_over_payload(rows: Sequence[SaturationRow]) -> Figure:
+    """Groups that differ also by the size of messages: the highest rate, and times at the lowest load."""
+    return _draw_over("payload_bytes", "bytes of a message", rows)
+
+
+def _draw_over(field: str, label: str, rows: Sequence[SaturationRow]) -> Figure:
     variants = _variants(rows)
     figure, panels = _new_figure(rows)
     highest, lowest = highest_rates(rows, field), lowest_loads(rows, field)
@@ -84,18 +74,20 @@ def _draw_over_field(fields: Sequence[tuple[str, SaturationRow]]) -> Figure:
         variant = variants[place // 3]
         chosen = highest if place % 3 == 0 else lowest
         title, value = (("highest rate delivered", _RATE[1]), *_TIMES)[place % 3]
-        _draw(
-            axes,
-            _curves([row for row in chosen if row.variant == variant], lambda row: getattr(row, field), value),
-        )
+        of_variant = [row for row in chosen if row.variant == variant]
+        _draw(axes, _orders(rows), _curves(of_variant, lambda row: getattr(row, field), value))
         _finish(axes, title, variant if len(variants) > 1 else "", counts=place % 3 == 0)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(FixedLocator(ticks))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: short_count(size)))
-    _label(panels[-3:], _OVER[field])
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _size(size)))
+    _label(panels[-3:], label)
     _add_legend(figure, panels)
     return figure
+
+
+def _size(value: float) -> str:
+    return f"{value / 1_024:g} Ki" if value >= 1_024 and value % 1_024 == 0 else f"{value:,g}"
 
 
 def highest_rates(rows: Sequence[SaturationRow], field: str) -> list[SaturationRow]:
@@ -104,9 +96,11 @@ def highest_rates(rows: Sequence[SaturationRow], field: str) -> list[SaturationR
 
 
 def lowest_loads(rows: Sequence[SaturationRow], field: str) -> list[SaturationRow]:
-    """Of each order, variant and size the cell with the lowest load that all sizes have, or with its lowest."""
-    sizes = {getattr(row, field) for row in rows}
-    shared = set.intersection(*({row.load for row in rows if getattr(row, field) == size} for size in sizes))
+    """Of each order, variant and size the cell with the lowest load that all sizes have, or its lowest."""
+    loads: dict[int, set[int]] = {}
+    for row in rows:
+        loads.setdefault(getattr(row, field), set()).add(row.load)
+    shared = set.intersection(*loads.values())
     return [
         min((row for row in cells if row.load in shared), key=_load, default=min(cells, key=_load))
         for cells in _by_size(rows, field)
@@ -124,6 +118,10 @@ def _load(row: SaturationRow) -> int:
     return row.load
 
 
+def _orders(rows: Sequence[SaturationRow]) -> list[str]:
+    return sorted({row.order for row in rows})
+
+
 def _variants(rows: Sequence[SaturationRow]) -> list[str]:
     return sorted({row.variant for row in rows}, reverse=True)
 
@@ -132,7 +130,9 @@ def _new_figure(rows: Sequence[SaturationRow]) -> tuple[Figure, Sequence[Axes]]:
     """Three panels for each variant; the rates, and the times, of both have the same axis."""
     variants = len(_variants(rows))
     entries = len({row.order for row in rows}) + 1
-    figure, panels = new_figure(height_with_legend(_HEIGHT, entries) / variants**0.2, 3 * variants, share_y=False)
+    figure, panels = new_figure(
+        height_with_legend(_HEIGHT, entries) / variants**0.2, 3 * variants, share_y=False
+    )
     for column in range(3):
         for axes in panels[column + 3 :: 3]:
             axes.sharey(panels[column])
@@ -148,8 +148,9 @@ def _curves(rows: Sequence[SaturationRow], at: Value, value: Value) -> Curves:
     return {order: sorted(points) for order, points in found.items()}
 
 
-def _draw(axes: Axes, curves: Curves) -> None:
-    looks = looks_of_runs([*PROTOCOLS, *sorted(set(curves) - set(PROTOCOLS))])
+def _draw(axes: Axes, orders: Sequence[str], curves: Curves) -> None:
+    """The curves of a panel; an order looks the same in all panels of a figure."""
+    looks = looks_of_runs(orders)
     for order in (each for each in looks if each in curves):
         points = zip(*curves[order], strict=True)
         axes.plot(*points, **looks[order], markersize=3.8, linewidth=1.3, label=order)  # type: ignore[arg-type]
@@ -167,7 +168,7 @@ def _label(panels: Sequence[Axes], text: str) -> None:
 
 
 def _add_legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    found = {}
+    found: dict[str, Artist] = {}
     for axes in panels[::3]:
         handles, labels = axes.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))

@@ -135,9 +135,8 @@ def new_column(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
 
 
 class _PlainLogLocator(LogLocator):
-    """Ticks at powers of ten; also at 2 and 5 if there are fewer than two decades, or evenly spaced ones."""
+    """Ticks at powers of ten; if that are few, also at 2 and 5; if that are few, too, evenly spaced ones."""
 
-    _DECADES_MIN = 2
     _TICKS_MIN = 3
 
     def __init__(self) -> None:
@@ -145,11 +144,10 @@ class _PlainLogLocator(LogLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
         low, high = sorted((vmin, vmax))
-        if low <= 0 or high / low >= 10**self._DECADES_MIN:
-            return self._values(low, high, (1.0,))
-        values = self._values(low, high, (1.0, 2.0, 5.0))
-        if sum(low <= value <= high for value in values) >= self._TICKS_MIN:
-            return values
+        for subs in ((1.0,), (1.0, 2.0, 5.0)):
+            values = self._values(low, high, subs)
+            if low <= 0 or sum(low <= value <= high for value in values) >= self._TICKS_MIN:
+                return values
         evenly: Sequence[float] = MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         return [value for value in evenly if value > 0]
 
@@ -178,8 +176,9 @@ def short_count(value: float) -> str:
 
 
 def _use_log(axes: Axes, axis: str, text: Callable[[float], str]) -> None:
-    axes.set(**{f"{axis}scale": "log"})
     chosen = axes.xaxis if axis == "x" else axes.yaxis
+    if chosen.get_scale() != "log":  # axes that share it lose their labels
+        axes.set(**{f"{axis}scale": "log"})
     chosen.set_major_locator(_PlainLogLocator())
     chosen.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     chosen.set_minor_formatter(NullFormatter())
