@@ -14,8 +14,9 @@ from pipeline.sample_results import verdict
 from pipeline.sample_runs import play, with_local_clocks
 from pipeline.service_runs import as_run, calm
 from priocast.cli import verify
+from priocast.cli.main import app as command_line
 from priocast.cli.verdict_output import print_verdicts
-from priocast.core.errors import UnreadableTrace
+from priocast.core.errors import InvalidOption, UnreadableTrace
 from priocast.core.guarantees import TIGHTNESS
 from priocast.core.quality import delta
 from priocast.pipeline.results import Verification
@@ -89,6 +90,13 @@ def test_invalid_input_is_a_priocast_error(tmp_path: Path) -> None:
     """`main` prints these as one line and exits with code 2."""
     result = invoke(str(tmp_path / "nowhere"))
     assert isinstance(result.exception, UnreadableTrace)
+
+
+def test_spark_connect_is_rejected_with_what_to_do(tmp_path: Path) -> None:
+    for option in (["--remote", "sc://127.0.0.1:1"], ["--remote=sc://127.0.0.1:1"]):
+        result = CliRunner().invoke(command_line, ["verify", str(tmp_path), *option])
+        assert isinstance(result.exception, InvalidOption)
+        assert "give the URL of a master with --master" in str(result.exception)
 
 
 def test_help_has_examples_and_needs_no_spark() -> None:

@@ -184,6 +184,15 @@ class TestManifest:
             with pytest.raises(UnreadableTrace, match="is not a run directory"):
                 read(tmp_path)
 
+    def test_a_file_is_not_a_run(self, tmp_path: Path) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        for read in (read_manifest, find_runs):
+            with pytest.raises(UnreadableTrace, match=r"/file is a file, not a run directory"):
+                read(file)
+            with pytest.raises(UnreadableTrace, match=r"/file/below is below a file, not a run directory"):
+                read(file / "below")
+
     @pytest.mark.parametrize("text", ["", "{", '{"format": "priocast-run"', "\udcff"])
     def test_a_damaged_one_cannot_be_read(self, run: Path, text: str) -> None:
         (run / MANIFEST).write_bytes(text.encode(errors="surrogateescape"))

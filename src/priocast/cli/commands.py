@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from priocast.cli.help_text import join_lines
+from priocast.core.errors import InvalidOption
 
 
 class CommandEntry(NamedTuple):
@@ -139,4 +140,16 @@ class LazyCommands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, _, rest = super().resolve_command(ctx, args)
-        return name, None if name is None else load_command(name), rest
+        command = None if name is None else load_command(name)
+        if command is not None and any(parameter.name == "master" for parameter in command.params):
+            _reject_spark_connect(rest)
+        return name, command, rest
+
+
+def _reject_spark_connect(arguments: list[str]) -> None:
+    """Say why there is no `--remote`, as Spark's own programs have beside `--master`."""
+    if any(argument.partition("=")[0] == "--remote" for argument in arguments):
+        raise InvalidOption(
+            "--remote: Spark Connect servers are not supported; give the URL of a master with --master, such "
+            "as spark://HOST:PORT"
+        )

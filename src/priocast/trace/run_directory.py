@@ -106,6 +106,10 @@ def read_manifest(directory: Path) -> Manifest:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise not_a_run(directory) from None
+    except NotADirectoryError:
+        raise UnreadableTrace(
+            f"{directory} is {'a file' if directory.is_file() else 'below a file'}, not a run directory"
+        ) from None
     except OSError as error:
         raise UnreadableTrace(f"{path} cannot be read: {error}") from error
     return parse_manifest(str(path), raw)
