@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from priocast.pipeline import session
 from priocast.pipeline.java_process import how_spark_ended
 from priocast.pipeline.session import plan_for, spark_session
 
@@ -25,6 +26,15 @@ from priocast.pipeline.session import spark_session
 try:
     with spark_session("nowhere"):
         pass
+except InvalidOption as error:
+    print(error)
+"""
+OPEN_WITH_SETTINGS = """
+from priocast.core.errors import InvalidOption
+from priocast.pipeline.session import spark_session
+try:
+    with spark_session("local[1]") as spark:
+        print(spark.sparkContext.getConf().get("spark.jars"), spark.conf.get("spark.sql.session.timeZone"))
 except InvalidOption as error:
     print(error)
 """
@@ -67,6 +77,26 @@ def test_invalid_master_gives_an_error_of_one_line() -> None:
     done = run_python(OPEN_INVALID)
     assert done.stdout.startswith("Spark cannot run on master 'nowhere': ")
     assert done.stdout.count("\n") == 1
+
+
+def test_reason_is_the_first_one_that_says_something() -> None:
+    log = (
+        "io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.\n\tat io.fabric8\n"
+        "Caused by: java.io.IOException: Connection refused: /127.0.0.1:1\n"
+    )
+    found = session._REASON.search(log)
+    assert found and found[1] == "Connection refused: /127.0.0.1:1"
+
+
+def test_settings_of_users_are_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    file = tmp_path / "spark-defaults.conf"
+    file.write_text("spark.jars /jars/hadoop-aws.jar\nspark.sql.session.timeZone CET\n")
+    assert run_python(OPEN_WITH_SETTINGS).stdout == "file:/jars/hadoop-aws.jar UTC\n"
+    file.write_text("spark.executor.memory 1m\n")
+    error = run_python(OPEN_WITH_SETTINGS).stdout
+    assert error.startswith(f"Spark cannot run on master 'local[1]' with the settings of {file}: ")
+    assert "Insufficient executor memory" in error and error.count("\n") == 1
 
 
 def test_the_end_of_java_gives_an_error_of_one_line_and_another_session_can_follow() -> None:

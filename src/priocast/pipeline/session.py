@@ -3,6 +3,9 @@
 A session is quiet: the output of Java and Spark goes to a log beside its scratch files. It is read only if
 Spark does not start, for the reason, and kept only if Spark ends in the middle of its work. A session writes
 nothing else outside its scratch directory.
+
+Spark itself reads the settings of users, from `spark-defaults.conf` in the directory SPARK_CONF_DIR; the ones
+here take precedence.
 """
 
 import os
@@ -62,7 +65,9 @@ _GENERATED_CLASSES = 2_000
 #: A small table is sent to all tasks when it is complete. Spark gives up after 300 s, although it is at work:
 #: the verification of 200 traces did, on a machine that others kept busy.
 _BROADCAST_SECONDS = 24 * 60 * 60
-_REASON = re.compile(r"(?:Exception|Error): (.+)")
+_DEFAULTS = "spark-defaults.conf"
+#: The first error that has a reason: the Kubernetes client's own text has none, its cause follows.
+_REASON = re.compile(r"(?:Exception|Error): (?!An error has occurred)(.+)")
 
 
 @contextmanager
@@ -122,7 +127,13 @@ def _start(master: str, scratch: Path, rows: int, log: Path) -> SparkSession:
         reason = _REASON.search(log.read_text()) or _REASON.search(str(error))
         if reason is None:
             raise JavaMissing(f"Spark could not start its Java in {os.environ['JAVA_HOME']}") from error
-        raise InvalidOption(f"Spark cannot run on master {master!r}: {reason[1]}") from error
+        raise InvalidOption(f"Spark cannot run on master {master!r}{_defaults()}: {reason[1]}") from error
+
+
+def _defaults() -> str:
+    """Which file has settings of the user for Spark, if there is one."""
+    file = Path(os.environ.get("SPARK_CONF_DIR", "")) / _DEFAULTS
+    return f" with the settings of {file}" if "SPARK_CONF_DIR" in os.environ and file.exists() else ""
 
 
 def _without_signals(start: Callable[[], SparkContext]) -> SparkContext:
