@@ -3,7 +3,7 @@
 A cell is one group that gets messages at a fixed rate, whether or not it keeps up. It runs on processes of
 this machine, or in the simulator, on a LAN or between five regions of the world. The rate of a cell is what
 its slowest member delivers while messages are sent; the first quarter of that time is a warm-up. What a
-backlog of the warm-up adds to it does not count: a rate is at most that of the messages that fell due.
+backlog of the warm-up adds to it does not count: a rate is at most the load.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -165,9 +165,13 @@ class CountedPeriod(msgspec.Struct, frozen=True):
     def __contains__(self, time: int) -> bool:
         return self.begin <= time < self.end
 
-    def rate(self, delivered: int, due: int) -> float:
-        """Messages per second: of these deliveries, without the backlog of what was due before."""
-        return min(delivered, due) * _SECOND_NS / (self.end - self.begin)
+
+def rate_of(load: float, delivered: int, due: int) -> float:
+    """Messages per second: the part of those that fell due that was delivered, of the load.
+
+    So neither a backlog of what was due before nor chance in the times at which messages are due counts.
+    """
+    return load * min(1.0, delivered / due)
 
 
 def counted_period(due_ns: Iterable[tuple[object, int]], interval_ns: int) -> CountedPeriod:

@@ -22,6 +22,7 @@ from priocast.study.saturation import (
     SaturationPlan,
     SaturationResult,
     counted_period,
+    rate_of,
     result_of_members,
 )
 from priocast.study.wan import REGIONS, region_latencies
@@ -124,7 +125,7 @@ def result_of(cell: SaturationCell, run: SimulatedRun) -> SaturationResult:
         cell,
         [
             Deliveries(
-                period.rate(delivered[member], due_count),
+                rate_of(cell.load, delivered[member], due_count),
                 [priority for priority, _ in of_member],
                 [took for _, took in of_member],
             )

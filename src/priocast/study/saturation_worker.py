@@ -16,7 +16,7 @@ from priocast.runtime.group import Group
 from priocast.study.machine_load import busy_seconds
 from priocast.study.overload_worker import Handler
 from priocast.study.recorded_run import RecordedRunTask, check_undisturbed, join_run
-from priocast.study.saturation import Deliveries, counted_period
+from priocast.study.saturation import Deliveries, counted_period, rate_of
 from priocast.study.workload import MIX
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
@@ -109,7 +109,8 @@ class SaturationMember:
         period = counted_period(zip(self._senders, self._due_ns, strict=True), self._task.interval_ns)
         counted = [index for index, due in enumerate(self._due_ns) if due in period]
         delivered = sum(each in period for each in self._delivered_ns)
-        rate = period.rate(delivered, len(counted))
+        load = _SECOND_NS * self._task.burst * self._task.members / self._task.interval_ns
+        rate = rate_of(load, delivered, len(counted))
         counted = counted[:: 1 + len(counted) // _SAMPLE_MAX]
         seconds, cpu_seconds, machine_seconds = (
             now - begun for now, begun in zip(_read_clocks(), self._begun, strict=True)
