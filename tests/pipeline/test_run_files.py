@@ -19,7 +19,7 @@ from priocast.pipeline import verify_runs
 from priocast.pipeline.run_files import expected_rows
 from priocast.pipeline.sources import StoredRuns, open_runs, read_batches
 from priocast.pipeline.storage_errors import explain_error, storage_errors
-from priocast.pipeline.trace_tables import load_trace
+from priocast.trace.recorded_run import open_run
 from priocast.trace.remote_directory import parse_location
 from priocast.trace.run_directory import write_manifest
 from priocast.trace.schema import SCHEMA_VERSION
@@ -164,16 +164,17 @@ class TestMissingAndForeignFiles:
         with pytest.raises(ForeignTrace, match="is of the run 'one', but is among the files of 'two'"):
             open_runs(spark, tmp_path)
 
-    def test_all_files_of_a_member(self, spark: SparkSession, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("clock", ["shared", "virtual"])
+    def test_all_files_of_a_member(self, spark: SparkSession, tmp_path: Path, clock: str) -> None:
         run = play(ticks=3)
-        real = SampleRun(msgspec.structs.replace(run.manifest, clock="shared"), run.rows)
-        for path in real.write(tmp_path).rglob("b-1-*.parquet"):
+        run = SampleRun(msgspec.structs.replace(run.manifest, clock=clock), run.rows)
+        for path in run.write(tmp_path).rglob("b-1-*.parquet"):
             path.unlink()
-        with (
-            pytest.raises(UnreadableTrace, match="sample lacks the record of b#1, which was in view 1@a#1"),
-            load_trace(open_runs(spark, tmp_path)),
-        ):
-            pass
+        for read in (lambda: open_runs(spark, tmp_path), lambda: open_run(tmp_path)):
+            with pytest.raises(
+                UnreadableTrace, match="sample lacks the record of b#1, which was in view 1@a#1"
+            ):
+                read()
 
     def test_segments_without_a_manifest(self, spark: SparkSession, tmp_path: Path) -> None:
         one, _ = (play(run=name, ticks=3).write(tmp_path) for name in ("one", "two"))

@@ -157,21 +157,6 @@ def remaining_processes(views: Mapping[ViewName, GroupView]) -> set[str]:
     }
 
 
-def unrecorded_processes(history: TraceHistory, views: Mapping[ViewName, GroupView]) -> list[tuple[str, str]]:
-    """Processes of a final view that recorded nothing at all, although they were in the group; with the view.
-
-    A process that failed may have lost its record. One that was only about to join may have none.
-    """
-    times = Counter(process for view in views.values() for process in view.members)
-    return [
-        (process, str(view.name))
-        for view in views.values()
-        for process in view.members
-        if view.final and process not in history.processes
-        if view.reason.founded or times[process] > 1
-    ]
-
-
 def truncated_processes(history: TraceHistory, views: Mapping[ViewName, GroupView]) -> set[str]:
     """The processes that neither stopped nor remained: their records may lack the last rows."""
     known = {member for view in views.values() for member in view.members} | set(history.processes)

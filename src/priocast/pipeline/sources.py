@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,6 +14,7 @@ from priocast.pipeline.run_files import RunFiles
 from priocast.pipeline.spark_types import without_dictionaries
 from priocast.pipeline.storage_errors import storage_errors
 from priocast.trace.columns import SEGMENT_COLUMNS, to_table
+from priocast.trace.missing_records import check_records
 from priocast.trace.remote_directory import without_secrets
 from priocast.trace.run_directory import by_process, to_group_events
 from priocast.trace.schema import GroupEventRow, Manifest, MessageRow, ServiceRow, TraceRow
@@ -112,7 +114,29 @@ def open_runs(spark: SparkSession, location: str | Path) -> StoredRuns:
         _with_unsaved(files.tables[kind].rows, kind, unsaved_of)
         for kind in (MessageRow, ServiceRow, GroupEventRow)
     )
-    return StoredRuns(tuple(runs), *tables)
+    stored = StoredRuns(tuple(runs), *tables)
+    with storage_errors(str(location)):
+        for run in stored.runs:
+            check_records(
+                run.location,
+                run.manifest,
+                run.group_events,
+                partial(_recorders, stored, run.name),
+                partial(_processes, stored.messages, run.name, "sender", "sender_incarnation"),
+            )
+    return stored
+
+
+def _recorders(stored: StoredRuns, run: str) -> set[str]:
+    """The processes that recorded messages or services of a run."""
+    tables = (stored.messages, stored.services)
+    return {each for table in tables for each in _processes(table, run, "member", "incarnation")}
+
+
+def _processes(rows: DataFrame, run: str, name: str, incarnation: str) -> set[str]:
+    """The processes in two columns of the rows of a run."""
+    found = rows.where(sf.col("run") == run).select(process_id(name, incarnation).alias("id")).distinct()
+    return {row["id"] for row in found.collect()}
 
 
 def _with_unsaved(rows: DataFrame, kind: type[TraceRow], unsaved_of: dict[str, list[TraceRow]]) -> DataFrame:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from priocast.core.errors import UnreadableTrace
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.pipeline.deliverer_groups import DelivererGroups, group_by_deliverers, judged_one_by_one
 from priocast.pipeline.divergence import divergences, may_diverge, owing_until_divergence, unbound
@@ -21,7 +20,6 @@ from priocast.pipeline.membership import (
     delivery_obligations,
     reconstruct_views,
     truncated_processes,
-    unrecorded_processes,
 )
 from priocast.pipeline.message_rows import deliverer_sets, irregular_deliveries, requeued_messages, rows_of
 from priocast.pipeline.message_table import (
@@ -162,7 +160,6 @@ def load_trace(stored: StoredRuns) -> Iterator[TraceTables]:
     batches = read_batches(stored)
     histories = read_histories(batches, runs)
     views_of = {run.name: reconstruct_views(histories[run.name], run.primary) for run in runs}
-    _check_records(runs, histories, views_of)
     views = _views(spark, views_of).cache()
     participations = _participations(spark, runs, views_of)
     obligations = _obligations(spark, runs, views_of, histories)
@@ -230,23 +227,6 @@ def _nonbinding_deliveries(batches: DataFrame, table: DataFrame, irregular: Data
     if irregular is None:
         return regular
     return irregular.where("not binding").unionByName(regular, allowMissingColumns=True)
-
-
-def _check_records(
-    runs: Sequence[StoredRun], histories: Mapping[str, TraceHistory], views_of: Mapping[str, Views]
-) -> None:
-    """Raise if the files of a member are missing: nothing can be concluded about it, nor that all is well.
-
-    The record of a simulated run is complete, so there the checks find a violation.
-    """
-    for run in runs:
-        if run.loses_nothing:
-            continue
-        for process, view in unrecorded_processes(histories[run.name], views_of[run.name]):
-            raise UnreadableTrace(
-                f"{run.location} lacks the record of {process}, which was in view {view} to the end: copy "
-                "the files of every member"
-            )
 
 
 def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:

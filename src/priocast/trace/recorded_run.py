@@ -11,6 +11,7 @@ from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import HIGHEST
 from priocast.trace.columns import to_table
+from priocast.trace.missing_records import check_records
 from priocast.trace.run_directory import (
     by_process,
     find_runs,
@@ -28,7 +29,7 @@ from priocast.trace.schema import (
     ViewName,
     ViewOrder,
 )
-from priocast.trace.stored_rows import find_rows
+from priocast.trace.stored_rows import StoredRows, find_rows
 
 if TYPE_CHECKING:
     import pyarrow
@@ -97,7 +98,29 @@ def open_run(path: Path) -> RecordedRun:
     rows = find_rows(directory)
     journalled = to_table(MessageRow, rows.journalled_messages, manifest.run)
     tables = [journalled, *map(read_segment, rows.message_segments)]
-    return RecordedRun(manifest, pyarrow.concat_tables(tables).unify_dictionaries(), rows.group_events)
+    messages = pyarrow.concat_tables(tables).unify_dictionaries()
+    check_records(
+        directory,
+        manifest,
+        rows.group_events,
+        lambda: _recorders(messages, rows),
+        lambda: _processes(messages, "sender", "sender_incarnation"),
+    )
+    return RecordedRun(manifest, messages, rows.group_events)
+
+
+def _recorders(messages: "pyarrow.Table", rows: StoredRows) -> set[str]:
+    """The processes that recorded messages or services."""
+    columns = ("member", "incarnation")
+    found = _processes(messages, *columns) | {process_of(row) for row in rows.journalled_services}
+    return found.union(*(_processes(read_segment(path), *columns) for path in rows.service_segments))
+
+
+def _processes(table: "pyarrow.Table", name: str, incarnation: str) -> set[str]:
+    """The processes in two columns of a table."""
+    pairs = table.select([name, incarnation]).group_by([name, incarnation]).aggregate([])
+    values = zip(pairs[name].to_pylist(), pairs[incarnation].to_pylist(), strict=True)
+    return {f"{member}#{number}" for member, number in values}
 
 
 def messages_of(row: MessageRow) -> Iterator[MessageId]:
