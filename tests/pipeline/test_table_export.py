@@ -35,7 +35,7 @@ def test_tables_are_dataframes_by_name(spark: SparkSession, tmp_path: Path) -> N
         (f"{row.member}#1", row.position + index) for row in delivered for index in range(row.count)
     }
     assert {row["time"] for row in found} == {None}, "a virtual clock has no time of day"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="choose among runs, views, group_events"):
         tables["others"]
 
 

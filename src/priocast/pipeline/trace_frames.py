@@ -53,6 +53,8 @@ class TraceFrames(Mapping[str, DataFrame]):
         assert tuple(self._makers) == tuple(FRAMES)
 
     def __getitem__(self, name: str) -> DataFrame:
+        if name not in self._makers:
+            raise KeyError(f"there is no table {name!r}: choose among {', '.join(self._makers)}")
         return self._makers[name]()
 
     def __iter__(self) -> Iterator[str]:
