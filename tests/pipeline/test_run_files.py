@@ -1,5 +1,6 @@
 """Runs on a storage in the network, and files that are missing, damaged or not of the run."""
 
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from priocast.pipeline.sources import StoredRuns, open_runs, read_batches
 from priocast.pipeline.storage_errors import explain_error, storage_errors
 from priocast.trace.recorded_run import open_run
 from priocast.trace.remote_directory import parse_location
-from priocast.trace.run_directory import write_manifest
+from priocast.trace.run_directory import JOURNALS, write_manifest
 from priocast.trace.schema import SCHEMA_VERSION
 from priocast.trace.writer import TraceWriter
 from support.journals import journal_of
@@ -175,6 +176,15 @@ class TestMissingAndForeignFiles:
                 UnreadableTrace, match="sample lacks the record of b#1, which was in view 1@a#1"
             ):
                 read()
+
+    def test_a_member_that_still_writes_only_to_its_journal_is_not_missing(self, tmp_path: Path) -> None:
+        directory = play(ticks=3).write(tmp_path)
+        for path in directory.rglob("b-1-*.parquet"):
+            path.unlink()
+        (directory / JOURNALS).mkdir(exist_ok=True)
+        with (directory / JOURNALS / "b-1.journal").open("wb") as journal:
+            fcntl.flock(journal, fcntl.LOCK_EX)
+            assert list(open_run(directory).messages())
 
     def test_segments_without_a_manifest(self, spark: SparkSession, tmp_path: Path) -> None:
         one, _ = (play(run=name, ticks=3).write(tmp_path) for name in ("one", "two"))

@@ -29,7 +29,7 @@ from priocast.trace.schema import (
     ViewName,
     ViewOrder,
 )
-from priocast.trace.stored_rows import StoredRows, find_rows
+from priocast.trace.stored_rows import StoredRows, find_rows, running_processes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -103,7 +103,7 @@ def open_run(path: Path) -> RecordedRun:
         directory,
         manifest,
         rows.group_events,
-        lambda: _recorders(messages, rows),
+        lambda: _recorders(messages, rows) | running_processes(directory),
         lambda: _processes(messages, "sender", "sender_incarnation"),
     )
     return RecordedRun(manifest, messages, rows.group_events)

@@ -62,6 +62,17 @@ def _journalled(directory: Path, segments: RunSegments) -> Iterator[TraceRow]:
                 yield from unsaved_rows(file, str(path), prefix, saved)
 
 
+def running_processes(directory: Path) -> set[str]:
+    """The processes that still write to their journals."""
+    running = set()
+    for path in (directory / JOURNALS).glob(f"*{SUFFIX}"):
+        name, _, incarnation = path.name.removesuffix(SUFFIX).rpartition("-")
+        with path.open("rb") as file:
+            if is_in_use(file):
+                running.add(f"{name}#{incarnation}")
+    return running
+
+
 def _steps(segments: tuple[Path, ...], prefix: str) -> set[int]:
     """The steps that the segments of one process have."""
     own = (path for path in segments if path.stem.rpartition("-")[0] == prefix)
