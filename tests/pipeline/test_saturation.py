@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from priocast.core.priority import BACKGROUND, URGENT
 from priocast.pipeline.figures.saturation import (
+    ORDERS,
     draw_over_members,
     draw_over_payload,
     draw_saturation,
@@ -120,6 +121,7 @@ def test_counts_are_short() -> None:
 
 
 def test_all_orders_can_be_distinguished() -> None:
+    assert tuple(PROTOCOLS) == ORDERS
     looks = looks_of_runs(PROTOCOLS)
     assert len({tuple(look.items()) for look in looks.values()}) == len(PROTOCOLS)
     figure = draw_saturation(MANY)

@@ -82,54 +82,62 @@ _TABLES_MAX = 8
 _DEFAULT = SaturationPlan(orders=())
 
 
-def _list(values: tuple[int, ...]) -> str:
-    return ",".join(map(str, values))
+_MEMBERS, _PAYLOAD_BYTES, _LOADS = (
+    ",".join(map(str, values)) for values in (_DEFAULT.members, _DEFAULT.payload_bytes, _DEFAULT.loads)
+)
+Orders = Annotated[
+    list[str] | None,
+    typer.Option("--order", help="An ordering protocol; may be repeated.", show_default="all"),
+]
+Places = Annotated[
+    list[str] | None,
+    typer.Option("--place", help=f"{', '.join(PLACES)}; may be repeated.", show_default=LAN),
+]
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option("--shape", help=f"{', '.join(SHAPES)}; may be repeated.", show_default=STEADY),
+]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option("--variant", help=f"{', '.join(VARIANTS)}; may be repeated.", show_default=PRIORITISED),
+]
+Members = Annotated[str, typer.Option(help="Group sizes, separated by commas.")]
+PayloadBytes = Annotated[str, typer.Option(help="Sizes of a message in bytes, separated by commas.")]
+Loads = Annotated[str, typer.Option(help="Messages per second of the whole group, separated by commas.")]
+Messages = Annotated[
+    int, typer.Option(help="Messages that a group gets; more at loads at which they last too short.")
+]
+MessagesMax = Annotated[int, typer.Option(help="So many at most, unless each member would have too few.")]
+Seed = Annotated[int, typer.Option(help="The seed of times and priorities.")]
+Campaign = Annotated[
+    bool,
+    typer.Option(
+        "--campaign",
+        help="All places, sizes from 2 to 256, messages from 64 bytes to 64 KiB, a slow member, bursts: "
+        "about two hours on two idle processors.",
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A little of everything, in a couple of minutes.")]
+Measured = Annotated[
+    bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
+]
 
 
 def saturation(
     context: typer.Context,
-    order: Annotated[
-        list[str] | None,
-        typer.Option(help="An ordering protocol; may be repeated.", show_default="all"),
-    ] = None,
-    place: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(PLACES)}; may be repeated.", show_default=LAN)
-    ] = None,
-    shape: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(SHAPES)}; may be repeated.", show_default=STEADY)
-    ] = None,
-    variant: Annotated[
-        list[str] | None,
-        typer.Option(help=f"{', '.join(VARIANTS)}; may be repeated.", show_default=PRIORITISED),
-    ] = None,
-    members: Annotated[str, typer.Option(help="Group sizes, separated by commas.")] = _list(_DEFAULT.members),
-    payload_bytes: Annotated[
-        str, typer.Option(help="Sizes of a message in bytes, separated by commas.")
-    ] = _list(_DEFAULT.payload_bytes),
-    loads: Annotated[
-        str, typer.Option(help="Messages per second of the whole group, separated by commas.")
-    ] = _list(_DEFAULT.loads),
-    messages: Annotated[
-        int, typer.Option(help="Messages that a group gets; more at loads at which they last too short.")
-    ] = _DEFAULT.messages,
-    messages_max: Annotated[
-        int, typer.Option(help="So many at most, unless each member would have too few.")
-    ] = _DEFAULT.messages_max,
-    seed: Annotated[int, typer.Option(help="The seed of times and priorities.")] = _DEFAULT.seed,
-    campaign: Annotated[
-        bool,
-        typer.Option(
-            "--campaign",
-            help="All places, sizes from 2 to 256, messages from 64 bytes to 64 KiB, a slow member, bursts: "
-            "about two hours on two idle processors.",
-        ),
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A little of everything, in a couple of minutes.")
-    ] = False,
-    measured: Annotated[
-        bool, typer.Option("--measured", help="Measure nothing; report the groups that are measured already.")
-    ] = False,
+    order: Orders = None,
+    place: Places = None,
+    shape: Shapes = None,
+    variant: Variants = None,
+    members: Members = _MEMBERS,
+    payload_bytes: PayloadBytes = _PAYLOAD_BYTES,
+    loads: Loads = _LOADS,
+    messages: Messages = _DEFAULT.messages,
+    messages_max: MessagesMax = _DEFAULT.messages_max,
+    seed: Seed = _DEFAULT.seed,
+    campaign: Campaign = False,
+    quick: Quick = False,
+    measured: Measured = False,
     jobs: Jobs = 0,
     out: StudyDirectory = Path("study-out/saturation"),
     master: Master = MASTER,

@@ -22,6 +22,12 @@ from priocast.pipeline.figures.style import (
 )
 from priocast.pipeline.tables.saturation import SaturationRow
 
+#: Orders look the same in all figures; the pipeline does not know the protocols, so they are listed here.
+ORDERS = (
+    *("sequencer-ub", "sequencer-bb", "sequencer-uub", "moving-ub", "moving-bb", "moving-uub"),
+    *("token-ring", "causal-history", "all-ack", "deterministic-merge", "agreement-skeen"),
+    *("agreement-sets", "agreement-proposal", "reorder", "reorder-locks", "adaptive"),
+)
 _LEGEND_COLUMNS = 4
 _HEIGHT = 3.6
 Value = Callable[[SaturationRow], float]
@@ -43,7 +49,7 @@ def draw_saturation(rows: Sequence[SaturationRow]) -> Figure:
     for place, axes in enumerate(panels):
         of_variant = [row for row in rows if row.variant == variants[place // 3]]
         title, value = (_RATE, *_TIMES)[place % 3]
-        _draw(axes, _orders(rows), _curves(of_variant, lambda row: row.load, value))
+        _draw(axes, _curves(of_variant, lambda row: row.load, value))
         if place % 3 == 0:
             axes.plot(offered, offered, color=INK, linestyle=":", linewidth=1, label="as offered")
         _finish(axes, title, of_variant[0].variant if len(variants) > 1 else "", counts=place % 3 == 0)
@@ -74,8 +80,12 @@ def _draw_over(field: str, label: str, rows: Sequence[SaturationRow]) -> Figure:
         variant = variants[place // 3]
         chosen = highest if place % 3 == 0 else lowest
         title, value = (("highest rate delivered", _RATE[1]), *_TIMES)[place % 3]
-        of_variant = [row for row in chosen if row.variant == variant]
-        _draw(axes, _orders(rows), _curves(of_variant, lambda row: getattr(row, field), value))
+        _draw(
+            axes,
+            _curves(
+                [row for row in chosen if row.variant == variant], lambda row: getattr(row, field), value
+            ),
+        )
         _finish(axes, title, variant if len(variants) > 1 else "", counts=place % 3 == 0)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(FixedLocator(ticks))
@@ -118,10 +128,6 @@ def _load(row: SaturationRow) -> int:
     return row.load
 
 
-def _orders(rows: Sequence[SaturationRow]) -> list[str]:
-    return sorted({row.order for row in rows})
-
-
 def _variants(rows: Sequence[SaturationRow]) -> list[str]:
     return sorted({row.variant for row in rows}, reverse=True)
 
@@ -148,9 +154,8 @@ def _curves(rows: Sequence[SaturationRow], at: Value, value: Value) -> Curves:
     return {order: sorted(points) for order, points in found.items()}
 
 
-def _draw(axes: Axes, orders: Sequence[str], curves: Curves) -> None:
-    """The curves of a panel; an order looks the same in all panels of a figure."""
-    looks = looks_of_runs(orders)
+def _draw(axes: Axes, curves: Curves) -> None:
+    looks = looks_of_runs([*ORDERS, *sorted(set(curves) - set(ORDERS))])
     for order in (each for each in looks if each in curves):
         points = zip(*curves[order], strict=True)
         axes.plot(*points, **looks[order], markersize=3.8, linewidth=1.3, label=order)  # type: ignore[arg-type]
