@@ -61,3 +61,9 @@ def test_tests_that_cannot_be_collected_are_no_bad_luck(tmp_path: Path) -> None:
     done = run_tests(tmp_path, broken="def test_broken(:")
     assert done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     assert "alone" not in done.stdout
+
+
+def test_a_file_that_cannot_be_collected_fails_the_run_beside_bad_luck(tmp_path: Path) -> None:
+    done = run_tests(tmp_path, broken="def test_broken(:", unlucky=BAD_LUCK)
+    assert done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    assert "alone" not in done.stdout

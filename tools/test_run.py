@@ -14,14 +14,18 @@ _ALONE_MAX = 3
 
 
 class _Failures:
-    """The tests that failed, as a plugin of pytest."""
+    """The tests that failed, and whether files could not be collected, as a plugin of pytest."""
 
     def __init__(self) -> None:
         self.tests: dict[str, None] = {}
+        self.in_collection = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.tests[report.nodeid] = None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self.in_collection |= report.failed
 
 
 def run(options: list[str]) -> int:
@@ -29,7 +33,8 @@ def run(options: list[str]) -> int:
     failures = _Failures()
     code = pytest.main(options, plugins=[failures])
     tests = list(failures.tests)
-    if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(tests) <= _ALONE_MAX:
+    is_bad_luck = 0 < len(tests) <= _ALONE_MAX and not failures.in_collection
+    if code != pytest.ExitCode.TESTS_FAILED or not is_bad_luck:
         return int(code)
     print(f"\nrunning alone what failed beside others: {', '.join(tests)}", flush=True)
     code = subprocess.call([sys.executable, "-m", "pytest", *tests])

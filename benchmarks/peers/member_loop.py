@@ -87,11 +87,14 @@ class PeerClient(ABC):
         """All members send as fast as they can."""
         payloads = [_payload(self.rank, number, size) for number in range(messages)]
         self._expect(messages)
+        began_ns = time.perf_counter_ns()
         sending = asyncio.create_task(self.send_many(payloads))
         await self._wait_complete()
         await sending
         await self.settle()
-        seconds = (self._last_ns - self._first_ns) / 1e9
+        # Few messages may all be delivered at once.
+        since_ns = self._first_ns if self._last_ns > self._first_ns else began_ns
+        seconds = (self._last_ns - since_ns) / 1e9
         return self._finish({"rate": self._received / seconds})
 
     async def delivery(self, count: int, rate: float, size: int) -> dict[str, object]:
