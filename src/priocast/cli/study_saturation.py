@@ -209,10 +209,10 @@ def _check_output(planned: Sequence[PlannedCell], out: Path) -> None:
 def _measure(planned: Sequence[PlannedCell], jobs: int, console: Console) -> list[FinishedCell]:
     """Measure the cells that no earlier study has measured in this way; return those that failed."""
     missing = [each for each in planned if not each.is_finished]
-    minutes = estimated_seconds(missing, jobs) / 60
+    minutes = max(1, round(estimated_seconds(missing, jobs) / 60))
     console.print(
         f"{len(planned):,} groups; measured already: {len(planned) - len(missing):,}. "
-        f"The others take about {max(1, round(minutes))} minutes on an idle machine."
+        f"The others take about {minutes} minute{'s' * (minutes > 1)} on an idle machine."
     )
     failures = []
     with progress_bar(console) as progress, closing(measure_cells(missing, jobs)) as cells:
