@@ -27,7 +27,7 @@ def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
     """Messages delivered per second at the slowest member, over time."""
     runs = [throughput.run for throughput in throughputs]
     colours, lines = colours_of_runs(runs), lines_of_runs(runs)
-    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(runs)))
+    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, runs))
     for run, throughput in zip(runs, throughputs, strict=True):
         times = [(index + 0.5) * throughput.slice_s for index in range(len(throughput.over_time))]
         axes.plot(times, throughput.over_time, lines[run], color=colours[run], label=run)
@@ -40,9 +40,9 @@ def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
 def draw_queue_depth(depths: Sequence[QueueDepth]) -> Figure:
     """The maximum queue depth where the order is decided, over time; one line for each queue."""
     colours = colours_of_runs(depth.run for depth in depths)
-    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(depths)))
-    drawn: dict[str, int] = {}
     labels = _queue_names(depths)
+    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, labels.values()))
+    drawn: dict[str, int] = {}
     for depth in depths:
         times = [(index + 0.5) * depth.slice_s for index in range(len(depth.over_time))]
         style = line_of(drawn.get(depth.run, 0))

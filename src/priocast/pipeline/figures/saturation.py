@@ -135,10 +135,8 @@ def _variants(rows: Sequence[SaturationRow]) -> list[str]:
 def _new_figure(rows: Sequence[SaturationRow]) -> tuple[Figure, Sequence[Axes]]:
     """Three panels for each variant; the rates, and the times, of both have the same axis."""
     variants = len(_variants(rows))
-    entries = len({row.order for row in rows}) + 1
-    figure, panels = new_figure(
-        height_with_legend(_HEIGHT, entries) / variants**0.2, 3 * variants, share_y=False
-    )
+    height = height_with_legend(_HEIGHT, ["as offered", *{row.order for row in rows}])
+    figure, panels = new_figure(height / variants**0.2, 3 * variants, share_y=False)
     for column in range(3):
         for axes in panels[column + 3 :: 3]:
             axes.sharey(panels[column])

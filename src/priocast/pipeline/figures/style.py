@@ -4,7 +4,7 @@ Figures are drawn without pyplot, so that no state is shared. As SVG they take t
 """
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ _MARKERS = ("o", "s", "^", "D")
 RUNS_BY_COLOUR = len(_RUN_COLOURS)
 _LEGEND_COLUMNS = 4
 _LEGEND_ROW_HEIGHT = 0.24
+_LEGEND_LETTER_WIDTH = 0.085
+_LEGEND_HANDLE_WIDTH = 0.7
 # Views with consecutive numbers must be distinguishable, and white text must be legible on them.
 VIEW_COLOURS = ("#0072b2", "#009e73", "#b8740a", "#a0527f", "#5b6b7b", "#1f8fc4", "#7a8f2a")
 # From calm to alarming, by urgency; priorities without a name get colours in between.
@@ -82,16 +84,22 @@ def looks_of_runs(runs: Iterable[str]) -> dict[str, dict[str, str]]:
     return looks
 
 
-def height_with_legend(height: float, entries: int) -> float:
-    """The height of a figure with a legend of this many entries above it."""
-    return height + _LEGEND_ROW_HEIGHT * ((entries - 1) // _LEGEND_COLUMNS)
+def height_with_legend(height: float, labels: Collection[str]) -> float:
+    """The height of a figure with a legend of these labels above it."""
+    rows = -(-len(labels) // _legend_columns(labels))
+    return height + _LEGEND_ROW_HEIGHT * (rows - 1)
 
 
 def add_legend_above(axes: Axes) -> None:
     """Add a legend above the axes."""
-    entries = len(axes.get_legend_handles_labels()[1])
-    columns = min(entries, _LEGEND_COLUMNS)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+    labels = axes.get_legend_handles_labels()[1]
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=_legend_columns(labels))
+
+
+def _legend_columns(labels: Collection[str]) -> int:
+    """As many columns as there is room for beside each other, if all are as wide as the longest label."""
+    width = _LEGEND_HANDLE_WIDTH + _LEGEND_LETTER_WIDTH * max(map(len, labels))
+    return max(min(len(labels), _LEGEND_COLUMNS, int(_WIDTH / width)), 1)
 
 
 def colours_of_priorities(priorities: Iterable[int]) -> dict[int, str]:
