@@ -112,9 +112,10 @@ def classes(
 ) -> None:
     """Overload a group with each ordering protocol, plain and prioritised, and compare the delivery times.
 
-    Every member broadcasts messages of four priorities, faster than the group can handle them. The table
-    shows the delivery times of the most and the least urgent messages, the number of priority inversions,
-    the longest delivery time, and how many times faster urgent messages are with priorities.
+    Every member broadcasts messages of four priorities, faster than the group can handle them, and then at
+    half of what it can handle. The table shows the delivery times of the most and the least urgent messages,
+    the number of priority inversions, the longest delivery time, how many times faster urgent messages are
+    with priorities, and their p99 under overload as a multiple of that at half load.
     """
     policy = parse_starvation(starvation)
     orders = order or [name for name, protocol in PROTOCOLS.items() if takes_policy(protocol, policy)]
@@ -152,16 +153,22 @@ def _classes_table(rows: list[ClassRow], workload: Workload) -> Table:
     title = f"{workload.members} members at {workload.load:g} x the saturating load"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("class", no_wrap=True)
-    headings = ("", "urgent\np50", "\np99", "backgr.\np50", "\np99", "inver-\nsions", "longest\nwait")
+    headings = ("", "urgent\np50", "\np99", "of half\nload", "backgr.\np99", "inver-\nsions", "longest\nwait")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(row.order, "plain", *_cells(row.plain))
-        table.add_row("", ratio_of(row.gain), *_cells(row.prioritised), end_section=True)
+        table.add_row("", ratio_of(row.gain), *_cells(row.prioritised, f"{row.of_half_load:.1f} x"))
+        table.add_row("", "half load", *_cells(row.half_load), end_section=True)
     return table
 
 
-def _cells(variant: Variant) -> list[str]:
-    urgent, background = variant.urgent, variant.background
-    waits = (urgent.median_ms, urgent.p99_ms, background.median_ms, background.p99_ms)
-    return [*map(duration, waits), f"{variant.inversions:,}", duration(variant.longest_ms)]
+def _cells(variant: Variant, of_half_load: str = "") -> list[str]:
+    return [
+        duration(variant.urgent.median_ms),
+        duration(variant.urgent.p99_ms),
+        of_half_load,
+        duration(variant.background.p99_ms),
+        f"{variant.inversions:,}",
+        duration(variant.longest_ms),
+    ]

@@ -1,4 +1,4 @@
-"""The effect of priorities under overload: the same workload for each protocol, plain and prioritised."""
+"""Priorities under overload, for each protocol: plain, prioritised, and prioritised at half load."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import msgspec
 
 from priocast.core.priority import BACKGROUND, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.study.overload import PlannedRun
+from priocast.study.overload import PlannedRun, plan
 from priocast.study.workload import Workload
 
 
@@ -32,9 +32,10 @@ class Variant(msgspec.Struct, frozen=True):
 
 
 class ClassRow(msgspec.Struct, frozen=True):
-    """The results of one protocol: plain and prioritised."""
+    """The results of one protocol: prioritised at half load; plain and prioritised under overload."""
 
     order: str
+    half_load: Variant
     plain: Variant
     prioritised: Variant
 
@@ -43,29 +44,27 @@ class ClassRow(msgspec.Struct, frozen=True):
         """The ratio of the 99th percentiles of urgent messages: plain to prioritised."""
         return self.plain.urgent.p99_ms / self.prioritised.urgent.p99_ms
 
+    @property
+    def of_half_load(self) -> float:
+        """The 99th percentile of urgent messages under overload, as a multiple of that at half load."""
+        return self.prioritised.urgent.p99_ms / self.half_load.urgent.p99_ms
+
 
 def plan_classes(
     orders: list[str], workload: Workload, options: OrderingOptions
-) -> dict[str, tuple[PlannedRun, PlannedRun]]:
-    """The runs of each class: plain, and prioritised."""
-    plain = msgspec.structs.replace(options, prioritised=False)
-    return {
-        order: (
-            _planned(order, "plain", workload, plain),
-            _planned(order, "prioritised", workload, options),
-        )
-        for order in orders
-    }
+) -> dict[str, list[PlannedRun]]:
+    """The runs of each class, in the order of the fields of `ClassRow`."""
+    return {order: [_of_class(run) for run in plan(workload, order, options)] for order in orders}
 
 
-def _planned(order: str, variant: str, workload: Workload, options: OrderingOptions) -> PlannedRun:
-    name = f"{order.replace('/', '-over-')}-{variant}"
-    return PlannedRun(name=name, title=f"{order}, {variant}", workload=workload, order=order, options=options)
+def _of_class(run: PlannedRun) -> PlannedRun:
+    name = f"{run.order.replace('/', '-over-')}-{run.name}"
+    return msgspec.structs.replace(run, name=name, title=f"{run.order}, {run.title}")
 
 
 def class_row(
     order: str,
-    runs: tuple[PlannedRun, PlannedRun],
+    runs: list[PlannedRun],
     times: dict[tuple[str, int], Times],
     inversions: dict[str, int],
 ) -> ClassRow:

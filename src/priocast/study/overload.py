@@ -1,4 +1,4 @@
-"""The demo's three runs: the same work plain and prioritised under overload, and prioritised at half load."""
+"""Three runs: the same work prioritised at half load, and plain and prioritised under overload."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(workload: Workload, order: str, options: OrderingOptions) -> list[PlannedRun]:
-    """The runs to compare."""
+    """The runs to compare: prioritised at half load; plain and prioritised under overload."""
     plain = msgspec.structs.replace(options, prioritised=False)
     half = msgspec.structs.replace(workload, load=HALF_LOAD)
     overload = f"{workload.load:g} x the saturating load"
