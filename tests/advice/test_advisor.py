@@ -87,7 +87,7 @@ class TestCosts:
         assert shared.used == pytest.approx(own.used)
 
     def test_all_to_all_protocols_are_slow_on_shared_processors(self) -> None:
-        """Eight members on two processors: about 3 ms were measured, instead of 0.6 (performance.md)."""
+        """Eight members on two processors: about 3 ms were measured, instead of 0.6 (docs/performance)."""
         situation = Situation(members=8, rate=400, processors=2)
         times = {order: predict(costs, situation).delivery_ms or 0 for order, costs in CLASSES.items()}
         del times["all-ack"]  # which waits for silent members, however many processors there are

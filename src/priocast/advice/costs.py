@@ -15,7 +15,7 @@ when they have nothing to broadcast, because others would wait for them; one nul
 received since the last one. `waits_for_silent` says that they do so only after `acknowledge_ms`, and that a
 message waits that long, or until the slowest sender sends.
 
-The times were measured on a machine with two cores: `docs/performance.md` says how, and `make bench` repeats
+The times were measured on a machine with two cores: `docs/performance/` says how, and `make bench` repeats
 it. They differ on other machines, by a similar factor for all protocols.
 """
 

@@ -1,7 +1,7 @@
 """Saturation curves in the simulator: a group with a model of processors, network interfaces and distances.
 
 A frame keeps a process busy for 20 us, a message for another 1 us and a byte for 1 ns: about what the
-sources take on the machine of `docs/performance.md`. Interfaces send 1 Gbit/s on the LAN and 100 Mbit/s
+sources take on the machine of `docs/performance`. Interfaces send 1 Gbit/s on the LAN and 100 Mbit/s
 between regions. These are assumptions: they decide where an order saturates, and are the same for all.
 """
 
