@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from log.simulated_directory import SimulatedDirectory
-from priocast.core.errors import LogFault, TrimmedPosition, UnavailableFeed, UnusableLog
+from priocast.core.errors import DamagedLog, LogFault, TrimmedPosition, UnavailableFeed, UnusableLog
 from priocast.core.identity import ProcessId
 from priocast.feed.feed_files import FeedFiles
 from priocast.feed.feed_log import FeedLog
@@ -115,7 +115,7 @@ def messages_or_fault(files: FeedFiles) -> list[MessageEntry] | str:
 
 
 def test_a_flipped_bit_is_named_and_never_reads_as_other_messages(tmp_path: Path) -> None:
-    """In the last segment it may also look like the end of an interrupted write: the feed ends there."""
+    """Where the last segment may as well be an interrupted write, a feed that was not closed ends there."""
     expected = [message(position) for position in range(40)]
     kept = opened(DiskDirectory(tmp_path / "feed"))
     for each in expected:
@@ -133,6 +133,61 @@ def test_a_flipped_bit_is_named_and_never_reads_as_other_messages(tmp_path: Path
             else:
                 assert path == segments[-1] and found == expected[: len(found)]
         path.write_bytes(whole)
+
+
+def test_what_was_cut_from_a_feed_that_was_closed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "feed"
+    kept = opened(DiskDirectory(path))
+    for position in range(40):
+        kept.append([message(position)], position + 1)
+    kept.close()
+    files = FeedFiles("g", path)
+    expected = messages_or_fault(files)
+    assert len(expected) == 40
+    segment = max(path.glob("*.segment"))
+    whole = segment.read_bytes()
+    for size in range(len(whole)):
+        segment.write_bytes(whole[:size])
+        found = messages_or_fault(files)
+        assert isinstance(found, str) and f"{segment.name} was cut" in found
+    with pytest.raises(DamagedLog, match="was cut"):
+        opened(DiskDirectory(path))
+    segment.unlink()
+    assert "what followed it is missing" in messages_or_fault(files)
+    segment.write_bytes(whole)
+    assert messages_or_fault(files) == expected
+
+
+def test_a_damaged_record_of_the_end_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "feed"
+    opened(DiskDirectory(path)).close()
+    (path / "end").write_bytes((path / "end").read_bytes()[:-1])
+    assert "where the log ended is damaged" in messages_or_fault(FeedFiles("g", path))
+
+
+def test_a_feed_goes_on_where_it_was_closed_and_forgets_that_end() -> None:
+    """Its last positions have no message here, which only the record of its end can tell."""
+    directory = SimulatedDirectory()
+    kept = opened(directory)
+    kept.append([message(0)], 5)
+    kept.close()
+    kept = opened(directory)
+    assert (kept.begin, kept.end) == (0, 5)
+    kept.append([message(7)], 8)
+    directory.fail_power(Random(1))
+    kept = opened(directory)
+    assert (kept.begin, kept.end, positions_of(kept)) == (0, 8, [0, 7])
+
+
+def test_a_feed_whose_disk_failed_is_closed_without_an_end() -> None:
+    directory = SimulatedDirectory()
+    kept = opened(directory)
+    kept.append([message(0)], 1)
+    directory.fails_on = "append"
+    with pytest.raises(UnusableLog):
+        kept.append([message(1)], 2)
+    kept.close()
+    assert "end" not in directory.names()
 
 
 def test_the_directory_of_something_else_is_rejected(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 A feed covers the positions from `begin` to `end`. A position in between may have no message here, if the
 message was not for this member. Readers are given only what is on the disk: what a reader has seen once is
-there until it is trimmed. Whole segments are trimmed, the oldest first.
+there until it is trimmed. Whole segments are trimmed, the oldest first. A feed that is closed records its
+end, so that a last segment that was cut later is noticed.
 """
 
 import threading
@@ -22,8 +23,8 @@ SEGMENT_BYTES = 4 * 1024 * 1024
 _SEGMENTS_CACHED = 4
 
 
-class FeedStart(msgspec.Struct, frozen=True, array_like=True):
-    """Where a feed begins that does not begin with its group."""
+class FeedBound(msgspec.Struct, frozen=True, array_like=True):
+    """Where a feed begins that does not begin with its group, or where it ended when it was closed."""
 
     position: Number
 
@@ -55,7 +56,7 @@ class OrderedMessages(Protocol):
         """There are no more questions."""
 
 
-_decode_start = msgspec.msgpack.Decoder(FeedStart).decode
+_decode_bound = msgspec.msgpack.Decoder(FeedBound).decode
 
 
 class FeedLog:
@@ -81,10 +82,11 @@ class FeedLog:
                 self._starts.append(SegmentStart(messages[0].position, segment.index))
                 self.end = messages[-1].position + 1
         if self._log.snapshot:
-            self.begin = _decode_start(self._log.snapshot).position
+            self.begin = _decode_bound(self._log.snapshot).position
         elif self._starts and self._log.first:
             self.begin = self._starts[0].position
-        self.end = max(self.begin, self.end)
+        closed_at = _decode_bound(self._log.note).position if self._log.note else 0
+        self.end = max(self.begin, self.end, closed_at)
 
     @property
     def is_empty(self) -> bool:
@@ -94,7 +96,7 @@ class FeedLog:
     def start_at(self, position: int) -> None:
         """Forget everything; the next message has this position or a later one."""
         with self._lock:
-            self._log.reset(self._log.next, msgspec.msgpack.encode(FeedStart(position)))
+            self._log.reset(self._log.next, msgspec.msgpack.encode(FeedBound(position)))
             self._starts, self._cached = [], {}
             self.begin = self.end = position
 
@@ -148,8 +150,11 @@ class FeedLog:
         return self._cached[index]
 
     def close(self) -> None:
-        """Let another process use the directory."""
-        self._log.close()
+        """Record where the feed ends, and let another process use the directory."""
+        try:
+            self._log.record_end(msgspec.msgpack.encode(FeedBound(self.end)))
+        finally:
+            self._log.close()
 
 
 def _messages(entries: list[LogEntry]) -> list[MessageEntry]:

@@ -2,14 +2,16 @@
 
     identity                         whose log this is, and its salt
     promise                          the last generation that the member took part in
+    end                              where the log ended when it was closed, if that is known
     <era>.<index>.snapshot           the state before the entry with this index
     <era>.<index>.segment            entries from this index on
 
 Entries are numbered without gaps. They are durable when `sync` has returned: one sync for as many as were
 appended before. A snapshot replaces everything before it; the segments since the one before are kept, for
 members that were away and lack their entries only (`bodies_since`). Opening a log trims a torn tail. Damage
-anywhere else raises DamagedLog: nothing is ever skipped. `reset` begins a new *era*, with a snapshot that a
-peer gave; files of earlier eras do not count from then on.
+anywhere else raises DamagedLog: nothing is ever skipped. A torn tail and a last segment that was cut later
+look alike; in a log that was closed with `record_end`, only the latter is possible, and it is damage, too.
+`reset` begins a new *era*, with a snapshot that a peer gave; files of earlier eras do not count from then on.
 
 After an operation of the file system has failed, nothing is known of what is on the disk. The log cannot be
 used any more then, and its member must stop: a sync that is repeated may succeed although data was lost.
@@ -32,7 +34,7 @@ from priocast.log.records import encode_record, scan_records
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _VERSION = 2
-_IDENTITY, _PROMISE = "identity", "promise"
+_IDENTITY, _PROMISE, _END = "identity", "promise", "end"
 
 
 class LogIdentity(msgspec.Struct, frozen=True, array_like=True):
@@ -59,7 +61,15 @@ class LogSegment(msgspec.Struct, frozen=True):
     entries: list[LogEntry]
 
 
+class LogEnd(msgspec.Struct, frozen=True, array_like=True):
+    """Where a log ended when it was closed: the index of the next entry, and what its owner noted."""
+
+    index: Number
+    note: bytes
+
+
 _decode_identity = msgspec.msgpack.Decoder(LogIdentity).decode
+_decode_end = msgspec.msgpack.Decoder(LogEnd).decode
 
 
 class OrderedLog:
@@ -67,7 +77,8 @@ class OrderedLog:
 
     `snapshot` is the state before the entry `first`; None if the log begins with the group. `next` is the
     index of the next entry. `durable`: the entries below this index are on the disk. `salt` are random bytes
-    that no other log has. `promised` is the last generation that the member took part in.
+    that no other log has. `promised` is the last generation that the member took part in. `note` is what was
+    recorded with the end of the log when it was closed.
     """
 
     def __init__(
@@ -82,6 +93,7 @@ class OrderedLog:
         self._segment_bytes = segment_bytes
         self.first = self.next = self.durable = 0
         self.snapshot: bytes | None = None
+        self.note = b""
         self._broken: UnusableLog | None = None
         self._era = 0
         self._segment: LogFile | None = None
@@ -136,6 +148,7 @@ class OrderedLog:
         """`recover`, for a log that is too large for the memory: one segment at a time, to the last."""
         with self._guarded("be read"):
             self._recover_promise()
+            end = self._read_end()
             files = self._files()
             snapshots = [file for file in files if file.kind == SNAPSHOT]
             if snapshots:
@@ -148,6 +161,8 @@ class OrderedLog:
             for file in segments:
                 entries = self._recover_segment(file, is_last=file == segments[-1])
                 yield LogSegment(file.index, entries)
+            if end is not None:
+                self._check_end(end)
             for file in files:
                 is_needed = file.kind == SEGMENT or file.index == self.first
                 if file.era != self._era or not is_needed:
@@ -163,7 +178,7 @@ class OrderedLog:
 
     def _files(self) -> list[LogFile]:
         names = self._directory.names()
-        return sorted(file_of(name) for name in names if name not in (_IDENTITY, _PROMISE))
+        return sorted(file_of(name) for name in names if name not in (_IDENTITY, _PROMISE, _END))
 
     def _recover_promise(self) -> None:
         """Read the promise, which every log has from its first day on."""
@@ -176,6 +191,27 @@ class OrderedLog:
         if len(scanned.records) != 1 or scanned.end != len(data):
             raise DamagedLog("the promise of the log is damaged or missing")
         self.promised = int.from_bytes(scanned.records[0].body)
+
+    def _read_end(self) -> LogEnd | None:
+        """Where the log ended when it was closed, at least: a log that is read may go on being written."""
+        if _END not in self._directory.names():
+            return None
+        data = self._directory.read(_END)
+        scanned = scan_records(data, 0, self._salt)
+        if len(scanned.records) != 1 or scanned.end != len(data):
+            raise DamagedLog("the record of where the log ended is damaged")
+        return decode(_decode_end, scanned.records[0].body, "the disk", "the end of a log")
+
+    def _check_end(self, end: LogEnd) -> None:
+        """Nothing of a log that was closed is missing; from now on its end is unknown again."""
+        if end.index > self.next:
+            name = self._segment.name if self._segment is not None else "its first segment"
+            raise DamagedLog(
+                f"the log was closed after {end.index:,} entries, but ends after {self.next:,}: {name} was "
+                "cut, or what followed it is missing"
+            )
+        self.note = end.note if end.index == self.next else b""
+        self._directory.remove(_END)
 
     def _recover_snapshot(self, file: LogFile) -> None:
         data = self._directory.read(file.name)
@@ -303,6 +339,13 @@ class OrderedLog:
             if number >= index:
                 found.append(scan_records(record, number, self._salt).records[0].body)
         return found if index + len(found) == self.next else None
+
+    def record_end(self, note: bytes) -> None:
+        """Nothing will be appended any more: record that, and a note. The end of a broken log is unknown."""
+        if self._broken is None:
+            with self._guarded("be closed"):
+                end = msgspec.msgpack.encode(LogEnd(self.durable, note))
+                self._directory.replace(_END, encode_record(0, end, self._salt))
 
     def close(self) -> None:
         """Let another process open the log."""
