@@ -9,7 +9,8 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The timeouts of a link, and how much it keeps.
 
     The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
-    after a lost connection, and can wait longer: see `RELIABLE_NETWORK`.
+    after a lost connection, and can wait longer; so can acknowledgements, which only free memory there: see
+    `RELIABLE_NETWORK`. Most of them travel with what is sent anyway.
     """
 
     window_bytes: int = 4 * 1024 * 1024
@@ -28,7 +29,7 @@ RELIABLE_NETWORK = LinkOptions(
     retransmit_ns_first=3_000 * _MILLISECOND,
     retransmit_ns_min=3_000 * _MILLISECOND,
     retransmit_ns_max=12_000 * _MILLISECOND,
-    acknowledge_after_ns=20 * _MILLISECOND,
+    acknowledge_after_ns=100 * _MILLISECOND,
 )
 
 
