@@ -132,6 +132,10 @@ def truncated(segment: Path) -> None:
     segment.write_bytes(content[: len(content) // 2])
 
 
+def emptied(segment: Path) -> None:
+    segment.write_bytes(b"")
+
+
 def without_a_manifest(segment: Path) -> None:
     (segment.parent.parent / "manifest.json").unlink()
 
@@ -149,13 +153,14 @@ def manifest_of_version_5(segment: Path) -> None:
         (of_version_5, r"b-1-000000\.parquet has trace schema version 5, and this release reads version 6"),
         (manifest_of_version_5, r"manifest\.json has trace schema version 5"),
         (truncated, r"contains a damaged file: Spark cannot read \S+b-1-000000\.parquet"),
+        (emptied, r"b-1-000000\.parquet is damaged: it has no rows"),
         (without_a_manifest, "belongs to no run"),
     ],
 )
 def test_a_trace_that_cannot_be_read_is_one_line_that_names_the_file(
     damage: Callable[[Path], None], problem: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    damage(play(ticks=3).write(tmp_path) / "messages" / "b-1-000000.parquet")
+    damage(ended(play(ticks=3)).write(tmp_path) / "messages" / "b-1-000000.parquet")
     result = invoke(str(tmp_path), "--seconds", str(PATIENCE_SECONDS))
     assert isinstance(result.exception, TraceFault)
     assert re.search(problem, str(result.exception)) and "\n" not in str(result.exception)

@@ -135,7 +135,7 @@ class RunFiles:
             known[fact["file"]].append(fact)
         for file in files:
             if file not in known:
-                raise UnreadableTrace(f"{without_secrets(file)} is damaged: it has no rows")
+                raise _without_rows(file)
             for fact in known[file]:
                 check_segment(file, fact["run"], fact["schema_version"], self.manifests)
 
@@ -238,6 +238,16 @@ def find_files(spark: SparkSession, location: str) -> list[str]:
     return [row["file"] for row in files.select(sf.col(FILE).alias("file")).collect()]
 
 
+def check_not_empty(spark: SparkSession, location: str) -> None:
+    """Raise if a segment below a location is empty: a stream reads nothing from it, and says nothing."""
+    pattern, _ = as_pattern(location)
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = reader.option("pathGlobFilter", OPTIONS["pathGlobFilter"]).load(pattern)
+    read = {as_named(row["file"]) for row in files.select(sf.col(FILE).alias("file")).collect()}
+    if empty := sorted(set(map(as_named, files.inputFiles())) - read):
+        raise _without_rows(empty[0])
+
+
 def expected_rows(location: str) -> int:
     """About how many rows there are, by the size of the segments; of what is elsewhere, many.
 
@@ -275,6 +285,10 @@ def _facts(rows: DataFrame) -> list[dict[str, Any]]:
 
 def _fact(file: str, rows: pyarrow.Table) -> dict[str, Any]:
     return {"file": file} | {name: rows[name][0].as_py() for name in ("run", "schema_version")}
+
+
+def _without_rows(file: str) -> UnreadableTrace:
+    return UnreadableTrace(f"{without_secrets(file)} is damaged: it has no rows")
 
 
 def _by_file(rows: pyarrow.Table) -> dict[str, pyarrow.Table]:

@@ -13,6 +13,7 @@ from priocast.pipeline.run_files import (
     OPTIONS,
     as_named,
     as_pattern,
+    check_not_empty,
     check_segment,
     directory_of,
     find_manifests,
@@ -68,6 +69,11 @@ class LiveSegments:
                 self._check(as_named(fact["file"]), fact[_RECORDED_RUN], fact[_VERSION])
         taken: list[dict[str, object]] = rows.drop_columns(list(_SEGMENT)).to_pylist()
         return taken
+
+    def check_all(self) -> None:
+        """Raise if a segment is empty."""
+        with storage_errors(self._location):
+            check_not_empty(self._spark, self._location)
 
     def _check(self, file: str, run: str | None, schema_version: int | None) -> None:
         if directory_of(file) not in self._manifests:

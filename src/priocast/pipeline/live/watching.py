@@ -167,6 +167,7 @@ def watch_runs(
             if (last := watch.traces.end()) is not None:
                 on_update(last)
         _raise_failure(shown, watch.failure or query.exception())
+        segments.check_all()
     if not watch.has_read:
         raise UnreadableTrace(
             f"nothing was read from {shown}: no segment with deliveries or views was written to it in time"
