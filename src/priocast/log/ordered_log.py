@@ -196,7 +196,10 @@ class OrderedLog:
         """Where the log ended when it was closed, at least: a log that is read may go on being written."""
         if _END not in self._directory.names():
             return None
-        data = self._directory.read(_END)
+        try:
+            data = self._directory.read(_END)
+        except FileNotFoundError:  # its owner has just opened it
+            return None
         scanned = scan_records(data, 0, self._salt)
         if len(scanned.records) != 1 or scanned.end != len(data):
             raise DamagedLog("the record of where the log ended is damaged")
