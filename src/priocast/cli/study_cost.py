@@ -1,7 +1,8 @@
 """`priocast study cost`: the cost paper's experiment, each value beside the paper's."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -137,28 +138,37 @@ def measure_cells(
 ) -> None:
     """Measure the cells that an earlier study with the same plan has not finished, `at_once` at a time.
 
-    If one fails, those that run with it are finished and stored; no other begins.
+    If one fails, those that run with it are finished and stored; no other begins. If the study is
+    interrupted, all groups end.
     """
     if finished:
         console.print(f"Already measured: {len(finished)} of {sum(1 for _ in plan.cells())} groups.")
+    interrupted = Event()
     with progress_bar(console) as progress, ThreadPoolExecutor(at_once) as pool:
         begun = [
-            pool.submit(_measure_and_store, plan, out, cell, progress)
+            pool.submit(_measure_and_store, plan, out, cell, progress, interrupted)
             for cell in plan.cells()
             if cell not in finished
         ]
         try:
             for each in begun:
                 each.result()
+        except KeyboardInterrupt:
+            interrupted.set()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _measure_and_store(plan: CostPlan, out: Path, cell: CostCell, progress: Progress) -> None:
+def _measure_and_store(
+    plan: CostPlan, out: Path, cell: CostCell, progress: Progress, interrupted: Event
+) -> None:
     title = f"{cell.order}, {cell.variant}, {cell.members}, {cell.rate}/s"
     task = progress.add_task(title, total=plan.deliveries)
 
     def show(delivered: int) -> None:
+        if interrupted.is_set():
+            raise CancelledError  # which ends the members of this group
         progress.update(task, completed=min(delivered, plan.deliveries))
 
     store_cell(out, plan, cell, measure_cell(plan, cell, show))
