@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from priocast.campaign.campaign import CampaignResult, CampaignRow
+from priocast.cli.campaign import result_table
 from priocast.cli.main import app
 from priocast.core.errors import InvalidOption, UnknownProtocol
 
@@ -40,6 +43,32 @@ def test_invalid_options_are_rejected_before_anything_runs(
     result = run("campaign", *options)
     assert isinstance(result.exception, error) and message in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_orders_can_be_told_apart_on_a_narrow_terminal() -> None:
+    orders = ("count-parts/deterministic-merge", "count-parts/agreement-proposal", "token-ring")
+    rows = tuple(
+        CampaignRow(
+            values={"order": order},
+            seeds=10_000,
+            failed=10_000,
+            broadcasts=1_000_000,
+            deliveries=1_000_000,
+            views=100_000,
+            virtual_seconds=12_345.6,
+            seconds=12_345.6,
+            settling_seconds_max=123.45,
+        )
+        for order in orders
+    )
+    result = CampaignResult(
+        seeds=3, seeds_run=3, start_seconds=1.0, run_seconds=1.0, failed=0, rows=rows, failed_seeds=()
+    )
+    console = Console(width=80, record=True)
+    console.print(result_table(result, ("order",)))
+    shown = console.export_text()
+    names = "".join(line.split()[0] for line in shown.splitlines() if line.strip())
+    assert all(order in names for order in orders) and shown.count("1,000,000") == len(orders)
 
 
 def test_cluster_that_was_never_started(tmp_path: Path) -> None:

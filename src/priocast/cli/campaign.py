@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -163,13 +164,27 @@ def _write_traces(result: "CampaignResult", plan: "Plan", directory: Path) -> No
 
 
 def _print_result(result: "CampaignResult", by: tuple[str, ...], console: Console) -> None:
+    console.print(result_table(result, by))
+    for failed in result.failed_seeds[:_FAILED_PRINTED]:
+        console.print(failed.violations[0], style="red", markup=False, highlight=False)
+        console.print(f"replay: {failed.replay}", markup=False, highlight=False)
+    if result.failed > _FAILED_PRINTED:
+        console.print(f"… and {result.failed - _FAILED_PRINTED:,} more failed seeds")
+
+
+def result_table(result: "CampaignResult", by: tuple[str, ...]) -> Table:
+    """The summary of all seeds; its rows can be told apart on a narrow terminal, too."""
     title = (
         f"{result.seeds:,} seeds, {result.seeds_run:,} of them run now in {result.run_seconds:.1f} s, after "
         f"{result.start_seconds:.1f} s to start Spark"
     )
-    table = Table(*by, title=title, title_justify="left")
-    for name in ("seeds", "failed", "deliveries", "views", "virtual time", "slowest to quiescence"):
-        table.add_column(name, justify="right")
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1)
+    )
+    for name in by:
+        table.add_column(name, overflow="fold")
+    for name in ("seeds", "failed", "deliveries", "views", "virtual\ntime", "slowest to\nquiescence"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in result.rows:
         table.add_row(
             *(row.values[name] for name in by),
@@ -181,9 +196,4 @@ def _print_result(result: "CampaignResult", by: tuple[str, ...], console: Consol
             f"{row.settling_seconds_max:.2f} s",
             style="red" if row.failed else "",
         )
-    console.print(table)
-    for failed in result.failed_seeds[:_FAILED_PRINTED]:
-        console.print(failed.violations[0], style="red", markup=False, highlight=False)
-        console.print(f"replay: {failed.replay}", markup=False, highlight=False)
-    if result.failed > _FAILED_PRINTED:
-        console.print(f"… and {result.failed - _FAILED_PRINTED:,} more failed seeds")
+    return table
