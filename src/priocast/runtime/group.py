@@ -39,7 +39,7 @@ from priocast.runtime.arguments import (
     units_of,
 )
 from priocast.runtime.broadcast_handle import BroadcastHandle
-from priocast.runtime.driver import Driver
+from priocast.runtime.driver import Driver, DriverHead
 from priocast.runtime.entering import Leave, left
 from priocast.runtime.parameters import OrderName
 from priocast.runtime.service_calls import ServiceMessage, consecutive_deliveries
@@ -331,9 +331,15 @@ class Group:
         Other events are consumed and not yielded, except for messages with a quality of service: those wait
         until the group is iterated over. This is faster than iterating over single messages.
         """
-        async for event in self.events_by_batch():
-            if isinstance(event, DeliveredBatch):
-                yield event
+        driver = self._driver
+        while True:
+            head = driver.head(with_services=False)
+            if head is None:
+                await driver.consumable()
+            elif isinstance(head, OrderedBatch):
+                yield self._take_batch(head)
+            else:
+                self._take_event(head)
 
     async def events_by_batch(self) -> AsyncIterator[DeliveredBatch | ViewChange | Restored | Evicted]:
         """The ordered stream with its messages a batch at a time, without those of a quality of service."""
@@ -342,22 +348,27 @@ class Group:
             head = driver.head(with_services=False)
             if head is None:
                 await driver.consumable()
-                continue
-            if not isinstance(head, OrderedBatch):
-                assert not isinstance(head, ServiceDelivery), "those wait for an iteration over events"
-                yield driver.consume_event(head)
-                continue
-            batch, taken = head.batch, head.taken
-            payloads = head.payloads[taken:] if taken else head.payloads
-            driver.taken += len(payloads)
-            driver.schedule.request_report()
-            yield DeliveredBatch(
-                batch.sender,
-                batch.level,
-                batch.first + taken,
-                head.position + taken,
-                payloads,
-                batch.priorities[taken:],
-                head.stamp and head.stamp.after(taken),
-                batch.scope.traceparent,
-            )
+            else:
+                yield self._take_batch(head) if isinstance(head, OrderedBatch) else self._take_event(head)
+
+    def _take_event(self, head: DriverHead) -> ViewChange | Restored | Evicted:
+        """The head, which is neither a message nor a batch."""
+        assert not isinstance(head, OrderedBatch | ServiceDelivery), "those are not taken by batches"
+        return self._driver.consume_event(head)
+
+    def _take_batch(self, head: OrderedBatch) -> DeliveredBatch:
+        """What is left of the batch at the head."""
+        driver, batch, taken = self._driver, head.batch, head.taken
+        payloads = head.payloads[taken:] if taken else head.payloads
+        driver.taken += len(payloads)
+        driver.schedule.request_report()
+        return DeliveredBatch(
+            batch.sender,
+            batch.level,
+            batch.first + taken,
+            head.position + taken,
+            payloads,
+            batch.priorities[taken:],
+            head.stamp and head.stamp.after(taken),
+            batch.scope.traceparent,
+        )
