@@ -59,6 +59,11 @@ def test_invalid_choices_are_rejected_and_nothing_is_written(tmp_path: Path) -> 
         (("--order", "nonsense"), "'nonsense'"),
         (("--campaign", "--loads", "1000"), "--campaign sets --loads"),
         (("--campaign", "--quick"), "choose one"),
+        (("--campaign", "--place", "moon"), "choose among lan, wan, processes"),
+        (
+            ("--campaign", "--order", "time-parts/token-ring"),
+            "no group with the order 'time-parts/token-ring'",
+        ),
         (("--measured",), "no group has been measured"),
     ):
         assert text in command_error("study", "saturation", *arguments, "--out", str(out))

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from priocast.core.errors import InvalidOption
 from priocast.protocols import PROTOCOLS
 from priocast.study.saturation import BURSTS, LAN, PROCESSES, SLOW_MEMBER, WAN
 from priocast.study.saturation_campaign import KIB, campaign, estimated_seconds, quick_campaign
@@ -31,6 +34,14 @@ def test_a_campaign_takes_a_bounded_time_and_memory(tmp_path: Path) -> None:
         assert messages * cell.payload_bytes <= PAYLOAD_BYTES_MAX, cell
         assert cell.load * cell.payload_bytes <= RATE_BYTES_MAX, cell
         assert messages * cell.members <= 600_000, cell
+
+
+def test_a_part_of_a_campaign_has_all_its_groups_of_some_orders_and_places(tmp_path: Path) -> None:
+    whole = [planned.cell for planned in planned_cells(campaign(1), tmp_path)]
+    part = [planned.cell for planned in planned_cells(campaign(1, ["reorder"], [WAN, LAN]), tmp_path)]
+    assert part == [cell for cell in whole if cell.order == "reorder" and cell.place != PROCESSES]
+    with pytest.raises(InvalidOption, match="no group with the order 'reorder'"):
+        quick_campaign(1, ["sequencer-ub", "reorder"])
 
 
 def test_a_quick_campaign_has_a_little_of_everything(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ EXAMPLES = """
 
   priocast study saturation --campaign
 
+  priocast study saturation --campaign --order sequencer-ub --place lan --place wan
+
   priocast study saturation --place lan --place wan --order token-ring --members 4,64 --loads 1000,16000
 
   priocast study saturation --place processes --members 2,4,8,16 --payload-bytes 64,1024 --loads 1000,8000
@@ -67,8 +69,6 @@ EXAMPLES = """
   priocast study saturation --measured
 """
 _SET_BY_CAMPAIGN = {
-    "order",
-    "place",
     "shape",
     "variant",
     "members",
@@ -114,7 +114,7 @@ Campaign = Annotated[
     typer.Option(
         "--campaign",
         help="All places, sizes from 2 to 256, messages from 64 bytes to 64 KiB, a slow member, bursts: "
-        "about two hours on two idle processors.",
+        "about two hours on two idle processors. --order and --place choose a part of it.",
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A little of everything, in a couple of minutes.")]
@@ -152,7 +152,8 @@ def saturation(
     """
     _check_preset(context, campaign=campaign, quick=quick)
     if campaign or quick:
-        plans = full_campaign(seed) if campaign else quick_campaign(seed)
+        preset = full_campaign if campaign else quick_campaign
+        plans = preset(seed, order, place)
     else:
         plan = SaturationPlan(
             orders=tuple(dict.fromkeys(order or PROTOCOLS)),

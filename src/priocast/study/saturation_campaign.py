@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from priocast.core.errors import InvalidOption
 from priocast.protocols import PROTOCOLS
 from priocast.study.saturation import (
     BURSTS,
+    PLACES,
     PLAIN,
     PRIORITISED,
     PROCESSES,
@@ -88,14 +90,35 @@ _QUICK_PLANS = (
 )
 
 
-def campaign(seed: int) -> tuple[SaturationPlan, ...]:
-    """All plans."""
-    return tuple(replace(plan, seed=seed) for plan in (*_LAN_PLANS, *_WAN_PLANS, *_PROCESS_PLANS))
+def campaign(
+    seed: int, orders: Sequence[str] | None = None, places: Sequence[str] | None = None
+) -> tuple[SaturationPlan, ...]:
+    """All plans, or what they have of these orders and places."""
+    return _part((*_LAN_PLANS, *_WAN_PLANS, *_PROCESS_PLANS), seed, orders, places)
 
 
-def quick_campaign(seed: int) -> tuple[SaturationPlan, ...]:
-    """A little of everything, for a couple of minutes."""
-    return tuple(replace(plan, seed=seed) for plan in _QUICK_PLANS)
+def quick_campaign(
+    seed: int, orders: Sequence[str] | None = None, places: Sequence[str] | None = None
+) -> tuple[SaturationPlan, ...]:
+    """A little of everything, for a couple of minutes, or what it has of these orders and places."""
+    return _part(_QUICK_PLANS, seed, orders, places)
+
+
+def _part(
+    plans: Sequence[SaturationPlan], seed: int, orders: Sequence[str] | None, places: Sequence[str] | None
+) -> tuple[SaturationPlan, ...]:
+    chosen = SaturationPlan(orders=tuple(orders or PROTOCOLS), places=tuple(places or PLACES))
+    part = []
+    for plan in plans:
+        in_orders = tuple(order for order in plan.orders if order in chosen.orders)
+        in_places = tuple(place for place in plan.places if place in chosen.places)
+        if in_orders and in_places:
+            part.append(replace(plan, orders=in_orders, places=in_places, seed=seed))
+    found = {order for plan in part for order in plan.orders}
+    for order in orders or ():
+        if order not in found:
+            raise InvalidOption(f"the campaign has no group with the order {order!r} at these places")
+    return tuple(part)
 
 
 #: What a process of a simulated group takes for a message and for another member, in seconds: measured.
