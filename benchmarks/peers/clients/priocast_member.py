@@ -32,10 +32,14 @@ class PriocastMember(PeerClient):
         with suppress(priocast.GroupClosed):
             async for event in self._group:
                 if isinstance(event, priocast.Delivery):
-                    self.delivered([event.message.payload])
+                    self.delivered_one(event.message.payload)
 
     async def send(self, payload: bytes) -> None:
         await self._group.broadcast(payload)
+
+    async def send_many(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            await self._group.broadcast(payload)
 
     async def stop(self) -> None:
         await self._group.leave()
