@@ -87,12 +87,12 @@ def test_a_new_member_receives_the_state_and_then_what_follows(network: str, siz
 
 def test_an_empty_state_is_a_state() -> None:
     async def test() -> None:
-        cluster, notebooks = Cluster("memory", "ab"), {name: Notebook() for name in "ab"}
-        joinings = [cluster.join(name, founders=1, state=notebooks[name].state) for name in "ab"]
+        cluster, notebooks = Cluster("memory", "abc"), {name: Notebook() for name in "abc"}
+        joinings = [cluster.join(name, founders=2, state=notebooks[name].state) for name in "abc"]
         async with (
-            entered(joinings[0]) as members,
+            entered(*joinings[:2]) as members,
             scribing(notebooks, *members),
-            entered(joinings[1]) as late,
+            entered(joinings[2]) as late,
             scribing(notebooks, *late) as (scribe,),
         ):
             await wait_until(lambda: any(isinstance(e, priocast.Restored) for e in scribe.events))
