@@ -20,7 +20,9 @@ CONTROL = HIGHEST + 1
 """The level of a layer's own messages in the order below it; they are never delivered to an application."""
 
 BATCH_COUNT_MAX = 4096
-BATCH_BYTES_CUT = 64 * 1024
+BATCH_BYTES_CUT = 60 * 1024
+"""Longer batches are cut. One of this length fits into the largest datagram, beside 80 link headers."""
+
 PAYLOAD_BYTES_MAX = 1024 * 1024
 BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
 CLIENT_LENGTH_MAX = 2 * NAME_LENGTH_MAX
