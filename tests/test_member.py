@@ -27,7 +27,7 @@ from priocast.core.protocol import (
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import WINDOW_FRAMES
-from priocast.links.frame import Frame
+from priocast.links.frame import Frame, LinkOptions
 from priocast.member import Member
 from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
@@ -230,6 +230,32 @@ class TestFrames:
         member.receive(B, [Frame(epoch_of(member).channel, 0, 1, 0)], now)
         member.turn(now)
         assert _heard(member) == [LinkCleared(B)]
+
+    @pytest.mark.parametrize("congested_batches", [8, 64])
+    def test_what_goes_to_all_leaves_all_links_at_once_if_they_are_congested_in_time(
+        self, congested_batches: int
+    ) -> None:
+        """One that acknowledges earlier than another gets no more, so a packet for all can be multicast."""
+        bounds = {
+            "window_bytes": 32 * BATCH_BYTES_CUT,
+            "congested_bytes": congested_batches * BATCH_BYTES_CUT,
+        }
+        options = LinkOptions(**bounds, window_bytes_first=32 * BATCH_BYTES_CUT)
+        group = founded("abc", link_options=options, window=1_000, submit_max=1_000)
+        member = group.members["a"]
+        channel, sent = epoch_of(member).channel, {B: 0, C: 0}
+        together = []
+        member.broadcast_many([bytes(BATCH_BYTES_CUT - 10)] * 100, 0)
+        for acknowledged in range(100):
+            member.turn(group.now)
+            bodies = {peer: [frame for frame in _transmitted(member, peer) if frame.body] for peer in sent}
+            for peer, frames in bodies.items():
+                sent[peer] = max([sent[peer], *(frame.sequence for frame in frames)])
+            together.append(sent[B] == sent[C])
+            member.receive(B, [Frame(channel, 0, sent[B], 0)], group.now)
+            member.receive(C, [Frame(channel, 0, min(acknowledged, sent[C]), 0)], group.now)
+        assert sent[B] == sent[C] >= 50 and member.backlog == 0
+        assert all(together) is (congested_batches == 8)
 
     def test_own_packets_come_back_within_the_turn(self, metronomes: Neighbourhood) -> None:
         member = metronomes.members["a"]

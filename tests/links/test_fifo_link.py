@@ -92,6 +92,20 @@ class TestSending:
         link.receive(_acknowledge(3), now=2)
         assert not link.congested
 
+    def test_it_can_be_congested_before_the_window_is_full(self) -> None:
+        """What is sent in spite of that is under way at once, on this link and on all others."""
+        link = _link(congested_bytes=10)
+        link.send(bytes(10), now=0)
+        assert not link.congested
+        link.send(bytes(1), now=0)
+        assert link.congested and _sequences(link) == [1, 2]
+        link.receive(_acknowledge(0, 2), now=1)
+        assert not link.congested
+        link.send(bytes(1), now=1)
+        assert link.congested and _sequences(link) == [3]
+        link.receive(_acknowledge(3), now=2)
+        assert not link.congested
+
     def test_a_frame_that_arrived_early_does_not_widen_the_window(self) -> None:
         link = _link()
         _send(link, WINDOW_FRAMES + 1)

@@ -37,7 +37,8 @@ class FifoLink:
     """One end of the link.
 
     The driver takes the `frames` to transmit. The link is `congested` while bodies wait for the window to
-    open. `round_trip_ns_min` is the shortest round trip: one without waiting at the peer.
+    open, or more is in flight than the options say. `round_trip_ns_min` is the shortest round trip: one
+    without waiting at the peer.
     """
 
     def __init__(self, options: LinkOptions, channel: int = 1) -> None:
@@ -143,7 +144,7 @@ class FifoLink:
             self._transmit(self._sequence_last, body)
             if self._retransmit_at is None:
                 self._retransmit_at = now + self._retransmit_ns
-        self.congested = bool(self._backlog)
+        self.congested = bool(self._backlog) or self._in_flight_bytes > self._options.congested_bytes
 
     def _transmit(self, sequence: int, body: bytes) -> None:
         selective = self._selective() if self._early else 0
@@ -178,7 +179,7 @@ class FifoLink:
             arrived_later = self._sequence_last - acknowledged - len(self._in_flight)
             if arrived_later >= _OVERTAKEN_BY:
                 self._transmit_overtaken(acknowledged, now)
-            if self._backlog:
+            if self.congested:
                 self._fill_window(now)
 
     def _forget(self, sequence: int, now: int) -> bool:

@@ -8,6 +8,10 @@ _MILLISECOND = 1_000_000
 class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The timeouts of a link, and how much it keeps.
 
+    At most `window_bytes` are in flight, and in the beginning `window_bytes_first`. With more in flight than
+    `congested_bytes`, the protocol is asked to wait although the window is open. Then what it sends in a turn
+    never waits in a link, and goes to all members at the same time: it can be multicast.
+
     The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
     after a lost connection, and can wait longer; so can acknowledgements, which only free memory there: see
     `RELIABLE_NETWORK`. Most of them travel with what is sent anyway.
@@ -15,6 +19,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     window_bytes: int = 4 * 1024 * 1024
     window_bytes_first: int = 64 * 1024
+    congested_bytes: int = 64 * 1024 * 1024
     backlog_bytes_max: int = 64 * 1024 * 1024
     retransmit_ns_first: int = 50 * _MILLISECOND
     retransmit_ns_min: int = 10 * _MILLISECOND
