@@ -1,5 +1,6 @@
 """UDP datagrams: sealed, shared by frames, lost, and sent once to many peers."""
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,10 +12,11 @@ from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.links.frame import Frame
 from priocast.network.address import Address
-from priocast.network.interface import Port
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_content import Sizes
+from priocast.network.udp_pace import IN_FLIGHT_BYTES_MAX, IN_FLIGHT_BYTES_MIN
 from priocast.network.udp_peer import SocketAddress
+from priocast.network.udp_port import UdpPort
 from priocast.network.udp_security import DatagramKind
 from support.networks import LinkEnd, NetworkFactory, Recorder, free_address, started
 from support.waiting import run, wait_until
@@ -41,7 +43,7 @@ class Tap:
 
 
 @asynccontextmanager
-async def trio(factory: NetworkFactory) -> AsyncIterator[tuple[Tap, Port, list[Recorder]]]:
+async def trio(factory: NetworkFactory) -> AsyncIterator[tuple[Tap, UdpPort, list[Recorder]]]:
     """Three connected processes: the first one's datagrams and port, and the recorders of the others."""
     networks = [factory.datagrams(name, "abc".replace(name, "")) for name in "abc"]
     async with started(*networks):
@@ -66,7 +68,7 @@ def test_small_frames_share_a_datagram_when_sent(tmp_path: Path) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("size", [1, 1000, 50_000])
+@pytest.mark.parametrize("size", [1, 1000, Sizes(1400).whole(2), Sizes(1400).whole(2) + 1, 50_000])
 def test_a_body_for_several_peers_is_sent_once(size: int, tmp_path: Path) -> None:
     async def test() -> None:
         factory = NetworkFactory("multicast", tmp_path)
@@ -82,12 +84,87 @@ def test_a_body_for_several_peers_is_sent_once(size: int, tmp_path: Path) -> Non
             port.flush()
             await recorders[1].wait_received(2)
             await recorders[2].wait_received(2)
-            fragments = -(-size // Sizes(1400).fragment(2))
+            sizes = Sizes(1400)
+            fragments = 1 if size <= sizes.whole(2) else -(-size // sizes.fragment(2))
             assert tap.count(DatagramKind.SHARED, factory.multicast) == fragments
             for name in "bc":
                 assert tap.count(DatagramKind.FRAMES, factory.address(name)) == 1
             assert {frame for _, frame in recorders[1].received} == set(for_b)
             assert {frame for _, frame in recorders[2].received} == set(for_c)
+
+    run(test)
+
+
+@pytest.mark.parametrize(("size", "reports"), [(4_000, False), (5_000, True)])
+def test_receivers_report_on_large_bodies_only(size: int, reports: bool, tmp_path: Path) -> None:
+    async def test() -> None:
+        factory = NetworkFactory("udp", tmp_path)
+        networks = [factory.datagrams("a", "b"), factory.datagrams("b", "a")]
+        async with started(*networks):
+            ends = [LinkEnd(networks[0], "a", "b"), LinkEnd(networks[1], "b", "a")]
+            await ends[0].wait_reaches("b")
+            tap = Tap(networks[1])
+            ends[0].send(bytes(size))
+            await wait_until(lambda: ends[1].arrived == [bytes(size)])
+            assert bool(tap.count(DatagramKind.RECEIVED, factory.address("a"))) is reports
+            for end in ends:
+                end.close()
+
+    run(test)
+
+
+def test_a_body_that_is_sent_again_meanwhile_is_sent_once(tmp_path: Path) -> None:
+    """A link retransmits what is not acknowledged, also while it waits for its turn."""
+
+    async def test() -> None:
+        factory = NetworkFactory("multicast", tmp_path)
+        async with trio(factory) as (tap, port, recorders):
+            body = bytes(1_000_000)
+            for name in "bc":
+                port.send(name, [Frame(1, 1, 0, 0, body)])
+            port.flush()
+            peer = tap.network.groups[port.group_hash].peers["b"]
+            assert tap.network.pacer.is_waiting(port.name_of(peer, Frame(1, 1, 0, 0)))
+            sent = len(tap.sent)
+            port.send("b", [Frame(1, 1, 0, 0, body)])
+            port.flush()
+            assert len(tap.sent) == sent
+            for recorder in recorders[1:]:
+                await recorder.wait_body(body)
+
+    run(test)
+
+
+def test_the_same_body_twice_for_one_peer_is_two_frames(tmp_path: Path) -> None:
+    async def test() -> None:
+        factory = NetworkFactory("multicast", tmp_path)
+        async with trio(factory) as (_, port, recorders):
+            body = bytes(20)
+            twice = [Frame(1, 1, 0, 0, body), Frame(1, 2, 0, 0, body)]
+            port.send("b", twice)
+            port.send("c", twice[:1])
+            port.flush()
+            await recorders[1].wait_received(2)
+            await recorders[2].wait_received(1)
+            assert {frame.sequence for _, frame in recorders[1].received} == {1, 2}
+
+    run(test)
+
+
+def test_what_is_in_flight_to_a_peer_follows_the_buffers(tmp_path: Path) -> None:
+    async def test() -> None:
+        factory = NetworkFactory("udp", tmp_path)
+        networks = [factory.datagrams(name, "abc".replace(name, "")) for name in "abc"]
+        async with started(*networks):
+            buffer = networks[0]._sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+            everyone = 2 * len(networks[0].groups)
+            share = max(IN_FLIGHT_BYTES_MIN, min(IN_FLIGHT_BYTES_MAX, buffer // (2 * everyone)))
+
+            def flows() -> list[int]:
+                peers = [peer for known in networks[0].groups.values() for peer in known.peers.values()]
+                return [peer.flow.bytes_max for peer in peers if peer.confirmed]
+
+            await wait_until(lambda: flows() == [share] * everyone)
 
     run(test)
 

@@ -48,11 +48,13 @@ def test_small_frames_share_a_datagram() -> None:
 def test_a_fragment_fits_next_to_its_link_headers(headers: int, datagram_bytes: int) -> None:
     sizes = Sizes(datagram_bytes)
     headers = min(headers, sizes.headers)
-    length = sizes.fragment(headers)
-    assert length >= CELL_BYTES
-    fragment = pack_fragment([LinkHeader(1, 2, 3, 4, 5)] * headers, 0, bytes(70_000), 0, length)
-    [content] = pack_fragments(1, [fragment], sizes)
-    assert len(content) + SEAL_BYTES <= datagram_bytes
+    length, whole = sizes.fragment(headers), sizes.whole(headers)
+    assert CELL_BYTES <= length <= whole < length + CELL_BYTES
+    for body, size in ((bytes(70_000), length), (bytes(whole), whole)):
+        fragment = pack_fragment([LinkHeader(1, 2, 3, 4, 5)] * headers, 0, body, 0, size)
+        [content] = pack_fragments(1, [fragment], sizes)
+        assert len(content) + SEAL_BYTES <= datagram_bytes
+        assert len(unpack_fragments(content, 1)[1]) == headers
 
 
 def test_each_peer_finds_its_own_link_headers() -> None:

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from ipaddress import IPv4Address
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from priocast.core.errors import InvalidAddress, InvalidOption, Rejected, UnusableKey
+from priocast.core.errors import InvalidAddress, Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.role import Role
 from priocast.links.frame import Frame, LinkOptions
-from priocast.network.address import Address
+from priocast.network.address import Address, check_multicast
+from priocast.network.datagram_size import DATAGRAM_BYTES, DATAGRAM_BYTES_MAX, check_datagram_bytes
 from priocast.network.fragments import Reassembly
 from priocast.network.interface import Receiver
 from priocast.network.ports import Ports
@@ -38,7 +38,7 @@ from priocast.network.udp_content import (
     unpack_report,
 )
 from priocast.network.udp_handshake import PAUSE_SECONDS_MAX, PeerTable
-from priocast.network.udp_pace import REPORT_BYTES, Pacer
+from priocast.network.udp_pace import IN_FLIGHT_BYTES_MAX, IN_FLIGHT_BYTES_MIN, UNPACED_BYTES_MAX, Pacer
 from priocast.network.udp_peer import PAUSE_SECONDS_FIRST, KnownPeer, SocketAddress
 from priocast.network.udp_port import UdpPort
 from priocast.network.udp_security import GROUP_KEY_BYTES, DatagramKind, Sealed, read_header
@@ -47,7 +47,6 @@ from priocast.network.udp_socket import is_here, open_multicast_socket, open_soc
 if TYPE_CHECKING:
     from priocast.network.udp_certificates import OwnCertificate
 
-DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX = 512, 65_507
 _READS_MAX = 64
 _CLOSE_SECONDS = 2.0
 _SILENCE_SECONDS_MAX = 3.0  # a peer that is silent for a second is greeted every second, and answers
@@ -66,8 +65,11 @@ class UdpNetwork:
     then.
     """
 
-    # A link acknowledges every eighth frame at once: with full batches, that is exactly a window.
-    link_options = LinkOptions(window_bytes=8 * BATCH_BYTES_CUT)
+    link_options = LinkOptions(
+        window_bytes=32 * BATCH_BYTES_CUT,
+        congested_bytes=8 * BATCH_BYTES_CUT,
+        acknowledge_after_bytes=2 * BATCH_BYTES_CUT,
+    )
 
     def __init__(
         self,
@@ -78,15 +80,16 @@ class UdpNetwork:
         keys: Mapping[str, KeySource],
         incarnation: int,
         multicast: Address | None = None,
-        datagram_bytes: int = 1400,
+        datagram_bytes: int = DATAGRAM_BYTES,
         role: Role = Role.MEMBER,
         security: TlsSecurity | None = None,
     ) -> None:
-        _check(multicast, datagram_bytes)
+        if multicast is not None:
+            check_multicast(multicast)
         self.rejection_log = RejectionLog(name)
         self.ports: Ports[UdpPort] = Ports(name, self.rejection_log)
         self.rejections: Counter[str] = self.rejection_log.counts
-        self.sizes = Sizes(datagram_bytes)
+        self.sizes = Sizes(check_datagram_bytes(datagram_bytes))
         self.pacer = Pacer(self.rejection_log)
         self.transfer_ids: Iterator[int] = count(1)
         self.multicast: SocketAddress | None = multicast
@@ -326,9 +329,11 @@ class UdpNetwork:
 
     def _report(self, known: PeerTable, peer: KnownPeer, incarnation: int, fragments: list[Fragment]) -> None:
         """Report to the sender of large bodies which datagrams were received: regularly, and at the end."""
-        parts = [fragment for fragment in fragments if len(fragment.body) < fragment.total]
+        parts = [
+            fragment for fragment in fragments if UNPACED_BYTES_MAX < fragment.total > len(fragment.body)
+        ]
         peer.unreported_bytes += sum(len(fragment.body) for fragment in parts)
-        if peer.unreported_bytes >= REPORT_BYTES or any(
+        if peer.unreported_bytes >= peer.flow.report_bytes or any(
             self.reassembly.is_whole(peer.session, incarnation, fragment) for fragment in parts
         ):
             peer.unreported_bytes = 0
@@ -338,10 +343,22 @@ class UdpNetwork:
             self.transmit(report, peer.address)
 
     def _notify_reachable(self, known: PeerTable, peer: KnownPeer) -> None:
+        self._share_buffers()
         log_reached(known.name, peer.name, str(Address(*peer.address[:2])))
         port = self.ports.find(known.me.group)
         if port is not None:
             port.receiver.reachable(peer.name, peer.role)
+
+    def _share_buffers(self) -> None:
+        """Send large bodies to each peer as fast as its buffer allows if all send to it, and it is like ours.
+
+        The system counts a datagram as up to twice its size.
+        """
+        buffer = self._sockets[0].getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        peers = [peer for known in self.groups.values() for peer in known.peers.values()]
+        share = min(buffer // (2 * len(peers)), IN_FLIGHT_BYTES_MAX)
+        for peer in peers:
+            peer.flow.bytes_max = max(share, IN_FLIGHT_BYTES_MIN)
 
 
 def _certificate_of(security: TlsSecurity | None, name: str, role: Role) -> "OwnCertificate | None":
@@ -361,22 +378,3 @@ def _keys_in(group: str, source: KeySource) -> tuple[bytes, ...]:
     if len(source) != GROUP_KEY_BYTES:
         raise UnusableKey(f"the key of group {group!r} must have {GROUP_KEY_BYTES} bytes, not {len(source)}")
     return (source,)
-
-
-def _check(multicast: Address | None, datagram_bytes: int) -> None:
-    if not DATAGRAM_BYTES_MIN <= datagram_bytes <= DATAGRAM_BYTES_MAX:
-        raise InvalidOption(
-            f"datagram_bytes must be between {DATAGRAM_BYTES_MIN} and {DATAGRAM_BYTES_MAX}, "
-            f"not {datagram_bytes}"
-        )
-    if multicast is not None and not _is_multicast(multicast.host):
-        raise InvalidAddress(
-            f"{multicast} is not a multicast address: choose one from 239.0.0.0 to 239.255.255.255"
-        )
-
-
-def _is_multicast(host: str) -> bool:
-    try:
-        return IPv4Address(host).is_multicast
-    except ValueError:
-        return False

@@ -23,7 +23,8 @@ from priocast.network.udp_security import SEAL_BYTES
 _INCARNATION = struct.Struct("!Q")
 _FRAME = struct.Struct("!QQQQH")
 _BLOCK = struct.Struct("!BHIIQ")
-_LINK_HEADER = struct.Struct("!QQQQQ")
+_PEER = struct.Struct("!Q")
+_LINK_HEADER = struct.Struct("!QQQQQ")  # the peer comes first
 _REPORT = struct.Struct(f"!Q{WINDOW_NUMBERS // 8}s")
 # Fragments start and end at multiples of this, so that fragments of different sizes fit together.
 CELL_BYTES = 128
@@ -57,10 +58,14 @@ class Sizes:
         self.frame_body = self.content - _FRAME.size
         self.headers = min(255, max(1, self.content // 2 // _LINK_HEADER.size))
 
-    def fragment(self, headers: int) -> int:
-        """How many bytes of a body fit next to this number of link headers."""
+    def whole(self, headers: int) -> int:
+        """The size of the largest body that fits next to this number of link headers."""
         assert 1 <= headers <= self.headers
-        return (self.content - _BLOCK.size - headers * _LINK_HEADER.size) // CELL_BYTES * CELL_BYTES
+        return self.content - _BLOCK.size - headers * _LINK_HEADER.size
+
+    def fragment(self, headers: int) -> int:
+        """How many bytes of a larger body fit there."""
+        return self.whole(headers) // CELL_BYTES * CELL_BYTES
 
 
 def pack_frames(incarnation: int, frames: Iterable[Frame], sizes: Sizes) -> Iterator[bytes]:
@@ -120,7 +125,7 @@ def pack_fragments(incarnation: int, fragments: Iterable[bytes], sizes: Sizes) -
 
 def unpack_fragments(content: bytes, me: int) -> tuple[int, list[Fragment]]:
     """The incarnation of the sender, and the fragments that are for `me`."""
-    fragments = []
+    fragments, own = [], _PEER.pack(me)
     try:
         [incarnation] = _INCARNATION.unpack_from(content)
         start = _INCARNATION.size
@@ -133,8 +138,8 @@ def unpack_fragments(content: bytes, me: int) -> tuple[int, list[Fragment]]:
             if body_stop > len(content):
                 raise Rejected(Reason.MALFORMED, "a fragment is longer than its datagram")
             for header_start in range(start, body_start, _LINK_HEADER.size):
-                header = LinkHeader(*_LINK_HEADER.unpack_from(content, header_start))
-                if header.peer == me:
+                if content[header_start : header_start + len(own)] == own:
+                    header = LinkHeader(*_LINK_HEADER.unpack_from(content, header_start))
                     fragments.append(
                         Fragment(header, transfer_id, total, offset, content[body_start:body_stop])
                     )
