@@ -312,10 +312,15 @@ def test_each_group_over_udp_needs_a_key(tmp_path: Path) -> None:
             "remove it (over TCP the node has a certificate, [node.tls])"
         )
     ]
-    tcp = SMALL.replace('name = "a"', 'name = "a"\nmulticast = "239.1.2.3:7400"')
+    tcp = SMALL.replace('name = "a"', 'name = "a"\nmulticast = "239.1.2.3:7400"\ndatagram_bytes = 9000')
     assert problems(tmp_path, tcp) == [
-        'node.multicast: applies to UDP only: remove it, or set transport = "udp"'
+        f'node.{key}: applies to UDP only: remove it, or set transport = "udp"'
+        for key in ("multicast", "datagram_bytes")
     ]
+    large = udp.replace('"udp"', '"udp"\ndatagram_bytes = 9000') + 'key_file = "tickets.key"'
+    assert read_config(written(tmp_path, large)).datagram_bytes == 9000
+    [too_large] = problems(tmp_path, large.replace("9000", "70000"))
+    assert too_large.startswith("node.datagram_bytes: is 70000")
 
 
 def test_directories_must_be_writable(tmp_path: Path) -> None:

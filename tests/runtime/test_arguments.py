@@ -52,6 +52,11 @@ NO_SCOPE: list[tuple[dict[str, Any], str]] = [
         ({**HERE, "tls": True}, "tls must be priocast.TlsSecurity.*, not True"),
         ({**HERE, "keys": {"test": bytes(32)}}, "keys requires listen= and transport='udp'"),
         ({**HERE, "multicast": "239.1.2.3:7400"}, "multicast requires listen= and transport='udp'"),
+        ({**HERE, "datagram_bytes": 9000}, "datagram_bytes requires listen= and transport='udp'"),
+        (
+            {**HERE, "transport": "udp", "keys": {"test": bytes(32)}, "datagram_bytes": 70_000},
+            "datagram_bytes must be between 512 and 65507, not 70000",
+        ),
         (
             {**HERE, "transport": "udp", "keys": {"test": bytes(32)}, "tls": TlsSecurity("a", "b", "c")},
             "cannot read a: No such file",

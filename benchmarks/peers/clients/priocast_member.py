@@ -12,6 +12,7 @@ from benchmarks.peers.member_loop import PeerClient, run_member
 
 _GROUP = "peers"
 _MULTICAST_HOST = "239.77.0.1"
+_DATAGRAM_BYTES = 65_507
 _BURST = 512
 _LEVELS = 8
 
@@ -71,6 +72,7 @@ class PriocastMulticasts(PriocastBatches):
             listen=self.addresses[self.rank],
             transport="udp",
             multicast=f"{_MULTICAST_HOST}:{port}",
+            datagram_bytes=_DATAGRAM_BYTES,
             keys={_GROUP: bytes(range(32))},
             size=len(self.addresses),
             incarnation=1,

@@ -22,6 +22,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import check_multicast, parse_address
+from priocast.network.datagram_size import DATAGRAM_BYTES_MAX, DATAGRAM_BYTES_MIN
 from priocast.operations.config_files import check_directory, check_key, check_trace, find_tls
 from priocast.operations.node_plan import (
     ORDER,
@@ -45,6 +46,7 @@ _NOT_FOR_FILES = frozenset({"state", "durability", "adapts", "network"})
 _MILLISECOND = 1_000_000
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=WAIT_SECONDS_MAX)]
+DatagramBytes = Annotated[int, msgspec.Meta(ge=DATAGRAM_BYTES_MIN, le=DATAGRAM_BYTES_MAX)]
 
 
 class MemberName(str):
@@ -106,6 +108,7 @@ class NodeTable(_Table, frozen=True, kw_only=True):
     advertise: AddressText | None = None
     transport: Literal["tcp", "udp"] = "tcp"
     multicast: AddressText | None = None
+    datagram_bytes: DatagramBytes | None = None
     state_directory: Path | None = None
     start_seconds: Seconds = START_SECONDS
     shutdown_seconds: Seconds = SHUTDOWN_SECONDS
@@ -176,9 +179,10 @@ class _ConfigReader:
 
     def _check_node(self, node: Table) -> None:
         reader, transport = self._reader, node.get("transport", "tcp")
-        if "multicast" in node and transport == "tcp":
-            reader.problem("node.multicast", 'applies to UDP only: remove it, or set transport = "udp"')
-        elif "multicast" in node:
+        for key in ("multicast", "datagram_bytes"):
+            if key in node and transport == "tcp":
+                reader.problem(f"node.{key}", 'applies to UDP only: remove it, or set transport = "udp"')
+        if "multicast" in node and transport == "udp":
             try:
                 check_multicast(parse_address(node["multicast"]))
             except InvalidAddress as error:

@@ -10,6 +10,7 @@ listen = "127.0.0.1:7401"             # address to listen on; 0.0.0.0 for all ad
 # advertise = "10.0.0.1:7401"         # address that the others connect to, if different
 # transport = "tcp"                   # or "udp"; then each group needs a key_file
 # multicast = "239.1.2.3:7400"        # UDP only: send to all members with one multicast
+# datagram_bytes = 1400               # UDP only: more cost less, if the network carries them whole
 state_directory = "state"             # keeps the last incarnation number across restarts
 # start_seconds = 30                  # how long to wait for the first view that contains this member
 # shutdown_seconds = 10               # how long to wait, when leaving, until own messages are ordered

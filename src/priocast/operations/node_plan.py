@@ -57,6 +57,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
     transport: Transport = "tcp"
     tls: TlsSecurity | None = None
     multicast: str | None = None
+    datagram_bytes: int | None = None
     state_directory: Path | None = None
     admin: AdminPlan | None = None
     start_seconds: float = START_SECONDS
@@ -77,6 +78,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
             tls=self.tls,
             keys={group.name: group.key_file for group in self.groups if group.key_file},
             multicast=self.multicast,
+            datagram_bytes=self.datagram_bytes,
             state_directory=self.state_directory,
         )
 

@@ -6,7 +6,8 @@ from typing import get_args
 from priocast.core.errors import InvalidInput
 from priocast.core.extras import check_installed
 from priocast.core.role import Role
-from priocast.network.address import Address, check_multicast
+from priocast.network.address import Address
+from priocast.network.datagram_size import DATAGRAM_BYTES
 from priocast.network.discovery import Discovery
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub, MemoryNetwork
@@ -17,7 +18,13 @@ from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.parameters import NodeParameters, Transport
 
 _NETWORK_ATTRIBUTES = ("link_options", "rejections", "start", "open", "close", "unreached")
-_TRANSPORTS_OF = {"tls": ("tcp", "udp"), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}
+_TRANSPORTS_OF = {
+    "tls": ("tcp", "udp"),
+    "advertise": ("tcp", "udp"),
+    "keys": ("udp",),
+    "multicast": ("udp",),
+    "datagram_bytes": ("udp",),
+}
 
 
 def choose_network(
@@ -77,13 +84,14 @@ def _connected(
     check_installed("cryptography")  # every datagram is sealed
     from priocast.network.udp import UdpNetwork  # only where it is used: it imports cryptography
 
-    multicast = parameters.get("multicast")
+    multicast, datagram_bytes = parameters.get("multicast"), parameters.get("datagram_bytes")
     return UdpNetwork(
         name,
         listen,
         peers,
         keys=keys_of(parameters.get("keys")),
-        multicast=None if multicast is None else check_multicast(address_of(multicast)),
+        multicast=None if multicast is None else address_of(multicast),
+        datagram_bytes=DATAGRAM_BYTES if datagram_bytes is None else datagram_bytes,
         incarnation=Incarnations(state_directory, "node", name).next(),
         role=role,
         security=parameters.get("tls"),

@@ -308,6 +308,7 @@ def open_node(
     tls: TlsSecurity | None = None,
     keys: Mapping[str, bytes | AnyPath] | None = None,
     multicast: str | None = None,
+    datagram_bytes: int | None = None,
     hub: MemoryHub | None = None,
     network: Network | None = None,
     size: int | None = None,
@@ -329,6 +330,8 @@ def open_node(
     - `keys`: a key of 32 bytes for each group, by its name, or the path of the file that it is in. UDP only,
       required.
     - `multicast`: an address for what goes to all members. UDP only.
+    - `datagram_bytes`: how large datagrams are at most, 1,400 by default. Larger ones cost less, if the
+      network carries them whole. UDP only.
     - `hub`: where the processes of one event loop meet, for tests and embedded groups.
     - `network`: your own implementation of `priocast.network.interface.Network`.
     - `size`: how many processes found a group by default; with `peers`, this one and all of them.
@@ -344,6 +347,7 @@ def open_node(
         "tls": tls,
         "keys": keys,
         "multicast": multicast,
+        "datagram_bytes": datagram_bytes,
         "hub": hub,
         "network": network,
         "size": size,

@@ -59,6 +59,7 @@ class NodeParameters(TypedDict, total=False):
     tls: TlsSecurity | None
     keys: Mapping[str, bytes | AnyPath] | None
     multicast: str | None
+    datagram_bytes: int | None
     hub: MemoryHub | None
     network: Network | None
     size: int | None
