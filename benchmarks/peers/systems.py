@@ -171,7 +171,7 @@ SYSTEMS = (
     ),
     PeerSystem(
         "Priocast, batches, multicast",
-        "the same over UDP with IP multicast; every datagram is encrypted and authenticated",
+        "the same over UDP with IP multicast, datagrams of up to 65,507 bytes, encrypted and authenticated",
         f"{_AGREED}; order by priority",
         (),
         _in_process("priocast_member", "multicasts"),

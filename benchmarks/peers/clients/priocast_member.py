@@ -1,6 +1,7 @@
 """Priocast as it is: a prioritised group over TCP. The last argument chooses batches or single messages.
 
-Or batches over UDP, where what goes to all members is multicast, on the loopback interface.
+Or batches over UDP, where what goes to all members is multicast, on the loopback interface. It carries the
+largest datagrams whole.
 """
 
 import asyncio
