@@ -145,6 +145,20 @@ def test_a_fragment_that_is_lost_repeatedly_is_abandoned() -> None:
     run(test)
 
 
+def test_a_fragment_that_is_missing_for_a_while_is_sent_again_although_others_are_reported() -> None:
+    """A single one that was multicast, for example: nothing that was sent the same way overtakes it."""
+    flow, sender = Flow(), Sender()
+    body = Body(sender, 100, flow)
+    flow.note(Sent(1, KIBIBYTE, True, 0, body), now=0.0)
+    for counter in range(2, 40):
+        now = counter / 1000
+        flow.note(Sent(counter, KIBIBYTE, False, counter - 1, body), now)
+        flow.on_report(counter, 0b1, now)
+        flow.check(now)
+        assert bool(sender.again) is (counter > 20)
+    assert sender.again == [(0, flow)] * len(sender.again)
+
+
 def test_without_reports_everything_is_sent_again_and_finally_abandoned() -> None:
     async def test() -> None:
         pace, sender = pacer(), Sender()

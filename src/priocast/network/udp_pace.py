@@ -3,10 +3,12 @@
 A socket buffer may hold fewer than two hundred datagrams of 1,400 bytes; a body may need a thousand, and is
 useless until all have arrived. So the receiver of fragments periodically reports which datagrams it has
 received. A limited number of bytes is in flight to a peer beyond that, and missing fragments are sent again,
-only to the peer that lacks them. A fragment counts as lost when three later ones were received that were
-sent the same way: what is multicast arrives at another socket than the rest, so the two overtake each other.
-Without a report for a while, everything in flight counts as lost. A fragment that is lost repeatedly is
-abandoned: the link retransmits the body.
+only to the peer that lacks them.
+
+A fragment counts as lost when three later ones were received that were sent the same way: what is multicast
+arrives at another socket than the rest, so the two overtake each other. So does one that reports have lacked
+for a while, and without any report everything in flight. A fragment that is lost repeatedly is abandoned: the
+link retransmits the body.
 
 Bodies of a few datagrams do not wait here, and so overtake large ones. If one is lost, its link retransmits
 it. Nobody reports on them.
@@ -85,6 +87,7 @@ class Flow:
         # The counters that were received last, of what was multicast and of what was not.
         self._received_last = {way: deque[int](maxlen=_OVERTAKEN_BY) for way in (True, False)}
         self._heard_at = 0.0
+        self._highest = 0
         self._timeout = _TIMEOUT_SECONDS_MIN
 
     @property
@@ -110,6 +113,7 @@ class Flow:
     def on_report(self, highest: int, bits: int, now: float) -> None:
         """The peer has received `highest`, and those before it whose bit is set."""
         self._heard_at = now
+        self._highest = max(self._highest, highest)
         missing = []
         for counter in [each for each in self._in_flight if each <= highest]:
             if bits >> (highest - counter) & 1:
@@ -125,7 +129,10 @@ class Flow:
         self._send_lost(now)
 
     def check(self, now: float) -> None:
-        """Without a report for a while, treat everything in flight as lost."""
+        """Treat as lost what has been missing for a while; without any report, everything in flight."""
+        for counter in [each for each in self._in_flight if each <= self._highest]:
+            if now - self._in_flight[counter].at > self._timeout:
+                self._give_up(self._take(counter))
         oldest = next(iter(self._in_flight.values()), None)
         if oldest is not None and now - max(oldest.at, self._heard_at) > self._timeout:
             self._timeout = min(2 * self._timeout, _TIMEOUT_SECONDS_MAX)
