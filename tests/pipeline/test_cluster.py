@@ -65,6 +65,38 @@ def test_campaign_and_verification_survive_the_loss_of_a_worker(tmp_path: Path) 
     }
 
 
+LOST_CLUSTER = """
+import logging, os, signal, sys
+from priocast.campaign.campaign import run_campaign
+from priocast.campaign.plan import Matrix, make_plan
+from priocast.pipeline import executor_watch
+logging.basicConfig(format="%(message)s")
+executor_watch._WARN_SECONDS, executor_watch._END_SECONDS = 2.0, 6.0
+victims = [int(each) for each in sys.argv[3:]]
+def on_seeds_done(done):
+    while done >= 4 and victims:
+        os.kill(victims.pop(), signal.SIGKILL)
+try:
+    run_campaign(make_plan(range(24), Matrix()), sys.argv[2], sys.argv[1], ("cell",), on_seeds_done)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_a_cluster_that_is_lost_is_named_and_ends_a_campaign_that_can_go_on_later(tmp_path: Path) -> None:
+    cluster = start_cluster(tmp_path / "cluster", workers=1, cores=1, memory_mb=1024)
+    try:
+        victims = [str(process.pid) for process in cluster.processes]
+        command = [sys.executable, "-c", LOST_CLUSTER, cluster.master, str(tmp_path / "out"), *victims]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        ended = f"SparkEnded: Spark ended in the middle of its work: {cluster.master} and its executors have"
+        assert done.stdout.startswith(f"{ended} been gone for "), (done.stdout, done.stderr)
+        assert done.stdout.count("\n") == 1
+        assert f"{cluster.master} has given no executor for" in done.stderr
+    finally:
+        end_cluster(tmp_path / "cluster")
+
+
 def test_process_that_has_the_id_of_an_ended_one_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:  # noqa: S607
         cluster = Cluster("spark://127.0.0.1:1", (ClusterProcess("master", other.pid, 1),))

@@ -21,6 +21,11 @@ _HEADER = struct.Struct(">QB")
 _TEXT_LENGTH = struct.Struct(">I")
 
 
+def is_standalone(master: str) -> bool:
+    """Whether a master is one of Spark's own clusters."""
+    return _STANDALONE.fullmatch(master) is not None
+
+
 def check_reachable(master: str) -> None:
     """Raise if no master answers at the addresses of a standalone cluster."""
     if master.startswith("sc://"):

@@ -26,6 +26,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from priocast.core.errors import InvalidOption, JavaMissing, SparkEnded
+from priocast.pipeline.executor_watch import watched_executors
 from priocast.pipeline.java import find_java_home
 from priocast.pipeline.java_process import how_spark_ended, stop
 from priocast.pipeline.master_probe import check_reachable
@@ -86,13 +87,15 @@ def spark_session(master: str = LOCAL, rows: int = 0) -> Iterator[SparkSession]:
         session = _start(master, Path(scratch), rows, log)
         try:
             session.sparkContext.setLogLevel("ERROR")
-            yield session
-        except (PySparkException, Py4JError, ConnectionError) as error:
-            if how := how_spark_ended(error):
-                raise SparkEnded(
-                    f"Spark ended in the middle of its work: {how}; log: {_keep(log)}"
-                ) from error
-            raise
+            with watched_executors(session.sparkContext, master) as watch:
+                try:
+                    yield session
+                except (PySparkException, Py4JError, ConnectionError) as error:
+                    if how := watch.reason or how_spark_ended(error):
+                        raise SparkEnded(
+                            f"Spark ended in the middle of its work: {how}; log: {_keep(log)}"
+                        ) from error
+                    raise
         finally:
             stop(session.sparkContext)
 
