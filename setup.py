@@ -85,7 +85,7 @@ COMPILED = {
     ),
     "protocols/sequencer": ("bb", "ub", "uub"),
     "network": ("codec",),
-    "runtime": ("driver", "turn_schedule"),
+    "runtime": ("driver", "event_stream", "turn_schedule"),
     "replication": ("replica_driver", "replicated_state", "session_table", "submissions"),
     "replication/objects": ("object_machine",),
 }

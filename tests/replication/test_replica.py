@@ -250,11 +250,11 @@ def test_a_replica_that_was_closed_says_so() -> None:
 
 def test_a_replica_that_cannot_join_says_why() -> None:
     async def test() -> None:
-        cluster = Cluster("memory", "ab")
-        async with entered(cluster.join("a", founders=1)):
+        cluster = Cluster("memory", "abc")
+        async with entered(*(cluster.join(name, founders=2) for name in "ab")):
             with pytest.raises(priocast.PeerFault, match="has other group options"):
                 async with priocast.open_replica(
-                    "test", Notes(), member="b", founders=1, **cluster.arguments("b")
+                    "test", Notes(), member="c", founders=2, **cluster.arguments("c")
                 ):
                     pass
 

@@ -14,7 +14,7 @@ from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.network.security import TlsSecurity
 from priocast.runtime.arguments import membership_of, ordering_of, scope_of
 from priocast.testing.addresses import free_addresses
-from support.groups import Cluster, groups, ids, take
+from support.groups import Cluster, entered, groups, ids, take
 from support.waiting import PATIENCE_SECONDS, run
 
 HERE = {"listen": "127.0.0.1:7401", "peers": ["127.0.0.1:7402"]}
@@ -212,11 +212,11 @@ def test_recipients_may_be_any_collection_and_none_means_all() -> None:
 
 def test_a_recipient_may_join_after_the_message_was_broadcast() -> None:
     async def test() -> None:
-        cluster = Cluster("memory", "ab")
-        async with cluster.join("a", founders=1) as first:
+        cluster = Cluster("memory", "abc")
+        async with entered(*(cluster.join(name, founders=2) for name in "ac")) as (first, _):
             await first.broadcast(b"for nobody", to=["zzz"])
             await first.broadcast(b"for b", to=["b"])
-            async with cluster.join("b", founders=1) as second:
+            async with cluster.join("b", founders=2) as second:
                 await first.broadcast(b"for b, who is here", to=["b"])
                 await first.broadcast(b"for a", to=["a"])
                 (late,) = await take(second, 1)

@@ -150,10 +150,10 @@ def test_a_member_that_rejoins_after_a_partition_receives_the_state_again() -> N
 
 def test_members_with_and_without_state_reject_each_other() -> None:
     async def test() -> None:
-        cluster = Cluster("memory", "ab")
-        async with entered(cluster.join("a", founders=1, state=Notebook().state)):
+        cluster = Cluster("memory", "abc")
+        async with entered(*(cluster.join(name, founders=2, state=Notebook().state) for name in "ab")):
             with pytest.raises(priocast.PeerFault, match="has other group options"):
-                async with cluster.join("b", founders=1):
+                async with cluster.join("c", founders=2):
                     pass
 
     run(test)

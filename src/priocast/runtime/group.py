@@ -7,13 +7,11 @@ async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 
 from priocast.core.errors import GroupClosed, Overloaded
 from priocast.core.events import (
     DeliveredBatch,
-    Delivery,
     Event,
     Evicted,
     Restored,
@@ -21,13 +19,12 @@ from priocast.core.events import (
     ViewChange,
 )
 from priocast.core.identity import ProcessId
-from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch, Scope
+from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, OrderedBatch, Scope
 from priocast.core.priority import HIGHEST, LOWEST, ROUTINE, check_priority
 from priocast.core.quality import Quality
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
-from priocast.membership.stream_items import StateRestore, ViewStart
 from priocast.runtime.arguments import (
     check_kind,
     check_order_name,
@@ -41,8 +38,9 @@ from priocast.runtime.arguments import (
 from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.driver import Driver, DriverHead
 from priocast.runtime.entering import Leave, left
+from priocast.runtime.event_stream import EventStream
 from priocast.runtime.parameters import OrderName
-from priocast.runtime.service_calls import ServiceMessage, consecutive_deliveries
+from priocast.runtime.service_calls import ServiceMessage
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
 from priocast.services.outputs import SendReceipt
@@ -289,41 +287,9 @@ class Group:
             )
         )
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """The ordered stream, one event at a time. A message counts as consumed when it is yielded."""
-        driver = self._driver
-        while True:
-            head = driver.head()
-            if head is None:
-                await driver.consumable()
-                continue
-            if not isinstance(head, OrderedBatch):
-                turns, (event, ready, others) = driver.turns, self._take(head)
-                yield event
-                while ready and driver.turns == turns:
-                    yield ready.popleft()
-                for delivery in others:
-                    yield delivery
-                continue
-            batch, payloads, position = head.batch, head.payloads, head.position
-            sender, level, first, scope = batch.sender, batch.level, batch.first, batch.scope
-            priorities, reports, stamp = batch.priorities, driver.reports, head.stamp
-            driver.schedule.request_report()
-            for index in range(head.taken, batch.count):
-                driver.taken += 1
-                priority = priorities[index] if priorities else level
-                message = Message(sender, level, first + index, priority, payloads[index], scope)
-                yield Delivery(message, position + index, stamp and stamp.after(index))
-                if driver.reports != reports:
-                    break
-
-    def _take(
-        self, head: ViewStart | StateRestore | Evicted | ServiceDelivery
-    ) -> tuple[Event, deque[ServiceDelivery], Iterator[ServiceDelivery]]:
-        """The head, which has no position, and messages with a quality of service that follow it."""
-        if isinstance(head, ServiceDelivery):
-            return consecutive_deliveries(self._driver)
-        return self._driver.consume_event(head), deque(), iter(())
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """The ordered stream, one event at a time. A message counts as consumed when it is returned."""
+        return EventStream(self._driver)
 
     async def batches(self) -> AsyncIterator[DeliveredBatch]:
         """The ordered messages, a batch at a time. A batch counts as consumed when it is yielded.
