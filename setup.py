@@ -84,7 +84,7 @@ COMPILED = {
         "token_ring",
     ),
     "protocols/sequencer": ("bb", "ub", "uub"),
-    "network": ("codec",),
+    "network": ("codec", "tcp_port", "tcp_reader"),
     "runtime": ("driver", "event_stream", "turn_schedule"),
     "replication": ("replica_driver", "replicated_state", "session_table", "submissions"),
     "replication/objects": ("object_machine",),

@@ -13,7 +13,6 @@ in one group: the writer keeps them, and the reader checks them only when they c
 import struct
 from enum import IntEnum
 from hashlib import blake2b
-from typing import NamedTuple
 
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
@@ -79,13 +78,20 @@ class FrameWriter:
         return _ORIGIN.pack(_MAGIC, WIRE_VERSION, kind, *self._names)
 
 
-class ReceivedFrames(NamedTuple):
-    """The frames of one read that belong to one group (by its hash) and one incarnation of the peer."""
+class ReceivedFrames:
+    """The frames of one read that belong to one group (by its hash) and one incarnation of the peer.
 
-    kind: FrameKind
-    group: int
-    incarnation: int
-    frames: list[Frame]
+    `origin` is what their headers have in common.
+    """
+
+    __slots__ = ("frames", "group", "incarnation", "kind", "origin")
+
+    def __init__(self, kind: FrameKind, group: int, incarnation: int, origin: bytes) -> None:
+        self.kind = kind
+        self.group = group
+        self.incarnation = incarnation
+        self.origin = origin
+        self.frames: list[Frame] = []
 
 
 class FrameReader:
@@ -118,34 +124,43 @@ class FrameReader:
     def read(self, count: int) -> list[ReceivedFrames]:
         """The frames that are complete after `count` more bytes were received."""
         self._end += count
-        end, view, unpack = self._end, self._view, _HEADER.unpack_from
-        by_origin: dict[bytes, ReceivedFrames] = {}
-        origin_last = b""
+        end, view, unpack, bytes_max = self._end, self._view, _HEADER.unpack_from, self._bytes_max
+        all_received: list[ReceivedFrames] = []
+        received: ReceivedFrames | None = None
         start, stop = 0, HEADER_BYTES
         while start + HEADER_BYTES <= end:
             origin, length, channel, sequence, acknowledged, selective = unpack(view, start)
-            if origin != origin_last:
-                if origin not in by_origin:
-                    by_origin[origin] = self._frames_of(origin)
-                origin_last, frames = origin, by_origin[origin].frames
-            if length > self._bytes_max:
-                raise Rejected(Reason.TOO_LONG, f"{length:,} bytes; the limit is {self._bytes_max:,}")
+            if received is None or origin != received.origin:
+                received = self._received_from(origin, all_received)
+            if length > bytes_max:
+                raise Rejected(Reason.TOO_LONG, f"{length:,} bytes; the limit is {bytes_max:,}")
             body_start = start + HEADER_BYTES
             stop = body_start + length
             if stop > end:
                 break
-            frames.append(Frame(channel, sequence, acknowledged, selective, bytes(view[body_start:stop])))
+            body = bytes(view[body_start:stop]) if length else b""
+            received.frames.append(Frame(channel, sequence, acknowledged, selective, body))
             start, stop = stop, stop + HEADER_BYTES
-        self._keep_rest(start, stop - start)
-        return [received for received in by_origin.values() if received.frames]
+        if received is not None and not received.frames:
+            all_received.pop()  # its first frame is not complete
+        if start == end < len(self._buffer) <= _BUFFER_BYTES:
+            self._end = 0
+        else:
+            self._keep_rest(start, stop - start)
+        return all_received
 
-    def _frames_of(self, origin: bytes) -> ReceivedFrames:
+    def _received_from(self, origin: bytes, all_received: list[ReceivedFrames]) -> ReceivedFrames:
         """Where the frames of one origin are collected; it is checked if it is not that of the last frame."""
+        for received in all_received:
+            if received.origin == origin:
+                return received
         if origin != self._origin:
             self._origin_fields = self._check_origin(origin)
             self._origin = origin
         kind, group, incarnation = self._origin_fields
-        return ReceivedFrames(kind, group, incarnation, [])
+        received = ReceivedFrames(kind, group, incarnation, origin)
+        all_received.append(received)
+        return received
 
     def _check_origin(self, origin: bytes) -> tuple[FrameKind, int, int]:
         magic, version, kind, group, sender, incarnation = _ORIGIN.unpack(origin)
@@ -173,12 +188,12 @@ class FrameReader:
             # The event loop may still hold the old buffer, so it cannot grow in place.
             self._move_to(bytearray(size), start)
         elif start and rest:
-            self._buffer[:rest] = self._buffer[start : self._end]
+            self._view[:rest] = self._view[start : self._end]
         self._end = rest
 
     def _move_to(self, buffer: bytearray, start: int) -> None:
         """Use another buffer, with what was received from `start` on at its front."""
-        buffer[: self._end - start] = self._buffer[start : self._end]
+        buffer[: self._end - start] = self._view[start : self._end]
         self._buffer, self._view = buffer, memoryview(buffer)
 
     def _size_for(self, rest: int, needed: int) -> int:

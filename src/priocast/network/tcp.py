@@ -13,18 +13,17 @@ import asyncio
 import secrets
 import ssl
 from collections import Counter
-from collections.abc import Iterable
 
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
-from priocast.links.frame import RELIABLE_NETWORK, Frame
+from priocast.links.frame import RELIABLE_NETWORK
 from priocast.network.address import Address
-from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
+from priocast.network.codec import hash_of
 from priocast.network.dial_back import address_to_dial
 from priocast.network.discovery import Discovery
 from priocast.network.interface import UNALTERED, Receiver
-from priocast.network.ports import OpenPort, Ports
+from priocast.network.ports import Ports
 from priocast.network.reachability import describe_unreached
 from priocast.network.rejections import Reason, RejectionLog, log_reached
 from priocast.network.security import PeerIdentity, TlsSecurity, check_role
@@ -37,55 +36,11 @@ from priocast.network.tcp_connection import (
 )
 from priocast.network.tcp_dialler import Diallers
 from priocast.network.tcp_listener import Listener
+from priocast.network.tcp_port import TcpPort
 
 ACCEPTED_MAX = 1024
 _ACCEPTED_OF_ONE_MAX = 4  # a restarted process, and connections of earlier incarnations not yet timed out
-# How much is buffered for a peer that does not read, in addition to what its links keep.
-_UNSENT_BYTES_MAX = 8 * 1024 * 1024
 _ANY_HOST = {"", "0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
-
-
-class TcpPort(OpenPort):
-    """One group's access to the network. `routes` holds the connection to each peer of the group."""
-
-    def __init__(self, network: "TcpNetwork", group: str, process: ProcessId, receiver: Receiver) -> None:
-        super().__init__(group, process, receiver)
-        self._network = network
-        self._writer = FrameWriter(group, process)
-        self.routes: dict[str, DialledConnection] = {}
-
-    def send(self, peer: str, frames: list[Frame]) -> None:
-        connection = self.routes.get(peer)
-        if connection is None or connection.transport.is_closing():
-            return
-        if connection.transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
-            self._network.rejection_log.record(Reason.NOT_READING, peer=peer)
-            return
-        connection.transport.writelines(self._writer.data(frames))
-
-    def flush(self) -> None:
-        """Nothing is delayed."""
-
-    def close(self) -> None:
-        self._network.ports.remove(self)
-
-    def add_route(self, connection: DialledConnection) -> None:
-        """Use a connection if its peer is in this group, unless there is one to a peer of a higher role."""
-        role = connection.identity.role_in(self.group_hash)
-        if role is None:
-            return
-        known = self.routes.get(connection.name)
-        if known is None or role >= (known.identity.role_in(self.group_hash) or Role.OBSERVER):
-            self.routes[connection.name] = connection
-            self.receiver.reachable(connection.name, role)
-
-    def remove_route(self, connection: DialledConnection, others: Iterable[DialledConnection]) -> None:
-        """A connection is lost; use one of the others if it is to a peer of the same name."""
-        if self.routes.get(connection.name) is connection:
-            del self.routes[connection.name]
-            for other in others:
-                if other.name == connection.name:
-                    self.add_route(other)
 
 
 class TcpNetwork:
@@ -151,7 +106,7 @@ class TcpNetwork:
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> TcpPort:
         if self._roles is not None:
             check_role(self._roles, group, process.name, self.introduction.role)
-        port = TcpPort(self, group, process, receiver)
+        port = TcpPort(self.ports, self.rejection_log, group, process, receiver)
         self.ports.add(port)
         for connection in list(self.dialled.values()):
             port.add_route(connection)
@@ -214,17 +169,6 @@ class TcpNetwork:
             else:
                 self._learn(connection)
 
-    def on_data(self, connection: AcceptedConnection, received: ReceivedFrames) -> None:
-        """Frames arrived for a group."""
-        if connection.paused:
-            return  # the peer retransmits what is not acknowledged
-        role = connection.identity.role_in(received.group)
-        if role is None:
-            self.rejection_log.record(Reason.OTHER_GROUP, peer=connection.name)
-        else:
-            peer = connection.sender(received.incarnation)
-            self.ports.receive(received.group, peer, received.frames, role)
-
     def on_reached(self, connection: DialledConnection) -> bool:
         """A process welcomed us. Return whether to keep the connection; configured addresses win."""
         name = connection.name
@@ -250,7 +194,7 @@ class TcpNetwork:
             if other.token != connection.token:
                 other.reject(Rejected(Reason.NAME_IN_USE, f"by {connection}"))
             elif other.admitted.done():
-                other.admit()
+                other.admit(self.ports.receive)
             else:
                 self._admit(other)
         return True
@@ -312,7 +256,7 @@ class TcpNetwork:
             same[0].reject(
                 Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest connection of this process is closed")
             )
-        connection.admit()
+        connection.admit(self.ports.receive)
 
 
 def _are_rivals(known: DialledConnection, other: AcceptedConnection | DialledConnection) -> bool:

@@ -19,9 +19,10 @@ from priocast.core.errors import ForeignFrame, InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId, check_name
 from priocast.core.role import Role
 from priocast.network.address import Address
-from priocast.network.codec import FrameKind, FrameReader, FrameWriter, ReceivedFrames
+from priocast.network.codec import FrameKind, FrameWriter, ReceivedFrames
 from priocast.network.rejections import Reason, RejectionLog
 from priocast.network.security import PeerIdentity, identity_of
+from priocast.network.tcp_reader import OnData, TcpReader
 
 # Bytes in the kernel can no longer be overtaken: a small send buffer keeps the delay of urgent frames short.
 _SEND_BUFFER_BYTES = 256 * 1024
@@ -61,7 +62,6 @@ class ConnectionOwner(Protocol):
     connections: "dict[Connection, None]"
 
     def on_hello(self, connection: "AcceptedConnection", peer: Introduction) -> None: ...
-    def on_data(self, connection: "AcceptedConnection", received: ReceivedFrames) -> None: ...
 
 
 class _ClosedTransport(asyncio.Transport):
@@ -100,12 +100,16 @@ class Connection(asyncio.BufferedProtocol, ABC):
         self.identity = PeerIdentity("", Role.OBSERVER, ())
         self.certificate: bytes | None = None
         self.lost: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-        self._reader = FrameReader()
+        self.reader = TcpReader(owner.rejection_log)
+        # The event loop asks for these two once, and then calls what it got.
+        self.get_buffer = self.reader.get_buffer  # type: ignore[method-assign]
+        self.buffer_updated = self.reader.buffer_updated  # type: ignore[method-assign]
         self._abort_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's have the methods, not the base class
         self.made = True
+        self.reader.open(self.on_frames, self.reject)
         self.owner.connections[self] = None
         _tune(transport.get_extra_info("socket"))
         # With a limit of 0, uvloop writes at once instead of at the end of the loop iteration.
@@ -116,22 +120,12 @@ class Connection(asyncio.BufferedProtocol, ABC):
         self.abort_after(None)
         if not self.lost.done():
             self.lost.set_result(exc)
+        self.reader.close()
         self.transport = _CLOSED
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.free()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        if self.transport.is_closing():
-            return  # TLS may still pass on what it had decrypted
-        try:
-            self.on_frames(self._reader.read(nbytes))
-        except Rejected as error:
-            self.reject(error)
 
     @abstractmethod
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
-        """Frames arrived; each end handles those that it expects."""
+        """Frames arrived that are not data; each end handles those that it expects."""
 
     def reject(self, error: Rejected) -> None:
         """Count the reason and close the connection."""
@@ -143,6 +137,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def close(self) -> None:
         """Close the connection when its buffer is sent, or after a while."""
+        self.reader.is_closing = True
         self.transport.close()
         self.abort_after(CLOSE_SECONDS)
 
@@ -172,7 +167,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
             certificate = self.transport.get_extra_info("peercert") or {}
             self.certificate = tls.getpeercert(binary_form=True)
         self.identity = identity_of(certificate, peer.name, peer.role)
-        self._reader.expect(peer.name)
+        self.reader.expect(peer.name)
         return peer
 
     @property
@@ -185,15 +180,12 @@ class AcceptedConnection(Connection):
     """A connection that a peer dialled: frames are received here, once it is admitted.
 
     `named` is the address at which the peer says that it listens; port 0: at none. `token` is the peer's.
-    It is `paused` while there is no connection to the peer.
     """
 
     def __init__(self, owner: ConnectionOwner) -> None:
         super().__init__(owner)
         self.named = Address("", 0)
         self.token = b""
-        self.paused = True
-        self._sender = ProcessId("", 0)
         self.admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
@@ -207,10 +199,8 @@ class AcceptedConnection(Connection):
                 raise Rejected(Reason.UNEXPECTED, received.kind.name)
             elif not self.name:
                 raise Rejected(Reason.NOT_INTRODUCED)
-            elif not (was_introduced and self.admitted.done()):
-                raise Rejected(Reason.TOO_EARLY)
             else:
-                self.owner.on_data(self, received)
+                raise Rejected(Reason.TOO_EARLY)
 
     def _on_hello(self, peer: Introduction) -> None:
         self.named = Address(peer.host or self.remote, peer.port)
@@ -222,22 +212,17 @@ class AcceptedConnection(Connection):
         """Accept the introduction; nothing is read before the connection is admitted."""
         self.send_handshake(FrameKind.WELCOME, encode_introduction(self.owner.introduction))
 
-    def sender(self, incarnation: int) -> ProcessId:
-        """The process that sends here; the same object for all frames of an incarnation, for its hash."""
-        if self._sender.incarnation != incarnation:
-            self._sender = ProcessId(self.name, incarnation)
-        return self._sender
-
     def pause(self) -> None:
         """Stop reading while there is no connection to the peer."""
-        self.paused = True
+        self.reader.is_paused = True
         if not self.transport.is_closing():
             self.transport.pause_reading()
             self.abort_after(PAUSED_SECONDS)
 
-    def admit(self) -> None:
+    def admit(self, on_data: OnData) -> None:
         """There is a connection to the peer, so start or resume reading."""
-        self.paused = False
+        self.reader.accept_data(on_data, self.identity)
+        self.reader.is_paused = False
         if not self.admitted.done():
             self.admitted.set_result(None)
         if not self.transport.is_closing():

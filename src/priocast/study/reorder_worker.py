@@ -27,7 +27,8 @@ from priocast.membership.options import MembershipOptions
 from priocast.membership.stream_items import ViewStart
 from priocast.network.address import Address, parse_address
 from priocast.network.interface import Receiver
-from priocast.network.tcp import TcpNetwork, TcpPort
+from priocast.network.tcp import TcpNetwork
+from priocast.network.tcp_port import TcpPort
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
 from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
