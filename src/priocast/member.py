@@ -83,7 +83,7 @@ class Member:
         self._options = options
         self._observer = observer
         self._meter = meter
-        self._assembler = Assembler(me, options.prioritised)
+        self._assembler = Assembler(me, options.prioritised, link_options.batch_bytes)
         delivery_table = DeliveryTable()
         self.clients = Clients(delivery_table, me, options.queue_max)
         self.stream = Stream(me, membership, delivery_table, self.clients, self._on_step_failed)

@@ -92,6 +92,12 @@ def test_a_batch_is_cut_by_bytes_and_may_be_filled_to_the_last_one() -> None:
     assert [batch.count for batch in assembler.close()] == [2, 2, 1]
 
 
+def test_a_network_may_carry_longer_batches() -> None:
+    assembler = Assembler(A, prioritised=True, batch_bytes=1000)
+    assembler.add_many([bytes(400)] * 5, 0)
+    assert [batch.count for batch in assembler.close()] == [2, 2, 1]
+
+
 def test_a_payload_over_the_cut_travels_alone() -> None:
     assembler = Assembler(A, prioritised=False)
     for priority, size in ((1, 5), (2, BATCH_BYTES_CUT + 1), (3, 5)):

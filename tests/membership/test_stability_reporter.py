@@ -25,11 +25,11 @@ def test_where_delivery_waits_for_reports_each_is_sent_at_once_and_once() -> Non
         assert reporter.due(one) == StabilityReport(OLD.id, (2, 0))
 
 
-def test_elsewhere_heartbeats_are_enough_but_for_every_mebibyte() -> None:
+def test_elsewhere_heartbeats_are_enough_but_for_every_two_mebibytes() -> None:
     reporter, one = StabilityReporter(options()), epoch(B, OLD)
     receive(one)
     assert reporter.due(one) is None
-    receive(one, 1024 * 1024)
+    receive(one, 2 * 1024 * 1024)
     assert reporter.due(one) == StabilityReport(OLD.id, (2, 0))
     receive(one)
     assert reporter.due(one) is None

@@ -30,11 +30,12 @@ class Run:
 
 
 class Assembler:
-    """The messages of one process that are not yet in a batch."""
+    """The messages of one process that are not yet in a batch; batches are cut at `batch_bytes`."""
 
-    def __init__(self, me: ProcessId, prioritised: bool) -> None:
+    def __init__(self, me: ProcessId, prioritised: bool, batch_bytes: int = BATCH_BYTES_CUT) -> None:
         self._me = me
         self._prioritised = prioritised
+        self._batch_bytes = batch_bytes
         self._open: dict[int, Run] = {}
         self._runs: dict[int, list[tuple[Scope, bool, Run]]] = {}
         self._priorities = bytearray()
@@ -89,7 +90,7 @@ class Assembler:
             number = self._next_number.get(level, 0)
             for scope, prioritised, run in self._runs[level]:
                 run.first, payloads = number, run.payloads
-                for start, stop in _cuts(payloads):
+                for start, stop in _cuts(payloads, self._batch_bytes):
                     packed += stop - start
                     priorities = b"" if prioritised else bytes(self._priorities[plain + start : plain + stop])
                     batches.append(
@@ -127,7 +128,7 @@ class Assembler:
         return runs[-1][2]
 
 
-def _cuts(payloads: list[bytes]) -> list[tuple[int, int]]:
+def _cuts(payloads: list[bytes], bytes_max: int) -> list[tuple[int, int]]:
     """Where to cut payloads into batches of bounded bytes and count."""
     if len(payloads) == 1:
         return [(0, 1)]
@@ -135,7 +136,7 @@ def _cuts(payloads: list[bytes]) -> list[tuple[int, int]]:
     cuts = []
     start = before = 0
     while start < len(payloads):
-        stop = bisect_right(ends, before + BATCH_BYTES_CUT, start)
+        stop = bisect_right(ends, before + bytes_max, start)
         stop = min(max(stop, start + 1), start + BATCH_COUNT_MAX)
         cuts.append((start, stop))
         start, before = stop, ends[stop - 1]

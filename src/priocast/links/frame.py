@@ -2,6 +2,8 @@
 
 import msgspec
 
+from priocast.core.message import BATCH_BYTES_CUT
+
 _MILLISECOND = 1_000_000
 
 
@@ -10,7 +12,8 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     At most `window_bytes` are in flight, and in the beginning `window_bytes_first`. With more in flight than
     `congested_bytes`, the protocol is asked to wait although the window is open. Then what it sends in a turn
-    never waits in a link, and goes to all members at the same time: it can be multicast.
+    never waits in a link, and goes to all members at the same time: it can be multicast. What is broadcast
+    together is cut into batches of `batch_bytes`; a full one should fit into a datagram, if there are any.
 
     The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
     after a lost connection, and can wait longer; so can acknowledgements, which only free memory there: see
@@ -20,6 +23,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     window_bytes: int = 4 * 1024 * 1024
     window_bytes_first: int = 64 * 1024
     congested_bytes: int = 64 * 1024 * 1024
+    batch_bytes: int = BATCH_BYTES_CUT
     backlog_bytes_max: int = 64 * 1024 * 1024
     retransmit_ns_first: int = 50 * _MILLISECOND
     retransmit_ns_min: int = 10 * _MILLISECOND
@@ -31,6 +35,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 RELIABLE_NETWORK = LinkOptions(
     window_bytes_first=4 * 1024 * 1024,
+    batch_bytes=2 * BATCH_BYTES_CUT,
     retransmit_ns_first=3_000 * _MILLISECOND,
     retransmit_ns_min=3_000 * _MILLISECOND,
     retransmit_ns_max=12_000 * _MILLISECOND,

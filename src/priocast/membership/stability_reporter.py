@@ -4,7 +4,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import StabilityReport
 
-_UNREPORTED_BYTES_MAX = 1024 * 1024 - 1
+_UNREPORTED_BYTES_MAX = 2 * 1024 * 1024 - 1
 
 
 class StabilityReporter:
