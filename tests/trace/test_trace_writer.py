@@ -2,6 +2,8 @@
 
 import errno
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -113,6 +115,30 @@ def test_members_that_start_together_do_not_write_together(
         lengths[name] = [len(steps) for steps in _steps(tmp_path / name)]
     assert len({first for first, *_ in lengths.values()}) == 4, "at four different times"
     assert all(second == 21 for _, second, *_ in lengths.values()), "and then every two seconds"
+
+
+_MODULES_IMPORTED_WHILE_WRITING = """
+import sys
+from pathlib import Path
+from priocast.core.identity import ProcessId
+from priocast.trace.schema import STATE, GroupEventRow, MessageRow
+from priocast.trace.writer import TraceWriter
+
+trace = TraceWriter(Path(sys.argv[1]), "r", ProcessId("a", 7))
+before = set(sys.modules)
+of_batch = ("b", 1, 7, 0, 1, b"", False, "", "", 0, 0, 10)
+trace.emit(MessageRow("a", 7, 1, "a#7", 0, 0, "delivered", "", "", *of_batch, 0))
+trace.emit(GroupEventRow("a", 7, 1, "a#7", 1, 0, STATE, position=3, state_bytes=100))
+trace.close()
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_everything_is_imported_before_the_first_message(tmp_path: Path) -> None:
+    """An import of pandas in the thread takes the interpreter for a third of a second."""
+    command = [sys.executable, "-c", _MODULES_IMPORTED_WHILE_WRITING, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
+    assert ran.stdout == "[]\n"
 
 
 def test_nothing_emitted_writes_nothing(tmp_path: Path) -> None:

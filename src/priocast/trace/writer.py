@@ -21,7 +21,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 from zlib import crc32
 
 from priocast.core.identity import ProcessId
@@ -81,8 +81,7 @@ class TraceWriter:
         self._may_have_room = threading.Event()
         self.waited = 0
         self.lost = 0
-        # Importing pyarrow takes as long as thousands of messages: it is done here, before the first one.
-        importlib.import_module("pyarrow.parquet")
+        _prepare()
         self._thread = threading.Thread(target=self._write, name=f"trace {self._prefix}", daemon=True)
         self._thread.start()
 
@@ -209,6 +208,16 @@ class TraceWriter:
             self._segments += 1
         self._chunks = {}
         self._segment_ns = _SEGMENT_NS
+
+
+def _prepare() -> None:
+    """Import what the first table needs, before the first message: it takes as long as thousands of them.
+
+    Besides pyarrow that is pandas, if it is installed: pyarrow looks for it when it sees the first values.
+    """
+    importlib.import_module("pyarrow.parquet")
+    for kind in get_args(TraceRow):
+        to_table(kind, [], "")
 
 
 def _reason(error: Exception | None) -> str:
