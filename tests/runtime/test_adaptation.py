@@ -11,7 +11,7 @@ from priocast.advice.advisor import Advice, advise
 from priocast.advice.situation import Situation
 from priocast.runtime import adaptation as adaptation_module
 from priocast.runtime.adaptation import MEASUREMENTS_NEEDED, PAUSE_SECONDS, Adaptation
-from support.groups import groups, reading
+from support.groups import entered, groups, reading
 from support.waiting import run, wait_until
 
 SECOND = 1_000_000_000
@@ -46,10 +46,11 @@ def test_the_first_order_suits_the_size_of_the_group() -> None:
 def test_a_member_with_another_order_than_auto_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         hub = priocast.MemoryHub()
-        async with priocast.join("test", member="a", hub=hub, size=1, order="auto"):
-            with pytest.raises(priocast.PriocastError, match="here and 'auto' at a"):
+        founders = [priocast.join("test", member=name, hub=hub, size=2, order="auto") for name in "ab"]
+        async with entered(*founders):
+            with pytest.raises(priocast.PriocastError, match=r"here and 'auto' at [ab]"):
                 async with priocast.join(
-                    "test", member="b", hub=hub, size=1, start_seconds=5, policy="primary"
+                    "test", member="c", hub=hub, size=2, start_seconds=5, policy="primary"
                 ):
                     pass
 

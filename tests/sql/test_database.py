@@ -220,17 +220,20 @@ def test_a_member_with_other_functions_does_not_open_and_the_others_go_on() -> N
 
     async def test() -> None:
         hub = MemoryHub()
-        a = connect("bank", member="a", hub=hub, size=1, schema=SCHEMA)
+        a, b, newer, without = (
+            connect("bank", member=name, hub=hub, size=2, schema=SCHEMA) for name in "abcd"
+        )
         a.procedure(transfer)
-        async with a:
-            newer, without = (connect("bank", member=name, hub=hub, size=1, schema=SCHEMA) for name in "bc")
-            assert await a.call("transfer", source=1, target=2, amount=0) == 100
-            newer.procedure("transfer")(other_transfer)
-            with pytest.raises(priocast.StatementRejected, match="another source in the group"):
-                await newer
-            with pytest.raises(priocast.InvalidInput, match="procedures that this member has not: transfer"):
-                await without
-            assert await a.call("transfer", source=1, target=2, amount=30) == 70
+        b.procedure(transfer)
+        await asyncio.gather(a, b)
+        assert await a.call("transfer", source=1, target=2, amount=0) == 100
+        newer.procedure("transfer")(other_transfer)
+        with pytest.raises(priocast.StatementRejected, match="another source in the group"):
+            await newer
+        with pytest.raises(priocast.InvalidInput, match="procedures that this member has not: transfer"):
+            await without
+        assert await a.call("transfer", source=1, target=2, amount=30) == 70
+        await asyncio.gather(a.close(), b.close())
 
     run(test)
 
