@@ -1,11 +1,15 @@
 """Calls in several processes: all results, errors of a call, and nothing left behind."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +37,41 @@ def test_whoever_wants_no_more_results_ends_the_calls() -> None:
     with closing(call_in_processes(calls, 2)) as results:
         next(results)
     _assert_no_workers_are_left()
+
+
+_NAMES_ITS_WORKERS_AND_IS_KILLED = """
+import os, signal, time
+from functools import partial
+from priocast.simulation.worker_pool import call_in_processes
+
+if __name__ == "__main__":
+    results = call_in_processes([os.getpid, os.getpid, *[partial(time.sleep, 600)] * 2], 2)
+    print(next(results), next(results), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_workers_end_when_whoever_wanted_the_results_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "killed.py"
+    program.write_text(_NAMES_ITS_WORKERS_AND_IS_KILLED)
+    ran = subprocess.run([sys.executable, program], stdout=subprocess.PIPE, timeout=PATIENCE_SECONDS)  # noqa: PLW1510
+    assert ran.returncode == -signal.SIGKILL
+    workers = {int(process) for process in ran.stdout.split()}
+    until = time.monotonic() + PATIENCE_SECONDS
+    while any(map(_is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert workers
+    assert not any(map(_is_running, workers))
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process runs; one that has ended may wait for its parent to take notice."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 def _assert_no_workers_are_left() -> None:
