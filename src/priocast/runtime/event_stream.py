@@ -65,12 +65,8 @@ class EventStream:
         """Messages of this head are next."""
         driver, batch = self._driver, head.batch
         driver.schedule.request_report()
-        self._sender, self._level, self._first, self._scope = (
-            batch.sender,
-            batch.level,
-            batch.first,
-            batch.scope,
-        )
+        self._sender, self._scope = batch.sender, batch.scope
+        self._level, self._first = batch.level, batch.first
         self._payloads, self._priorities = head.payloads, batch.priorities
         self._position, self._stamp = head.position, head.stamp
         self._index, self._count = head.taken, batch.count
